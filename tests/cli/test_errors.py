@@ -200,9 +200,9 @@ def rewrite_format(pool, change):
 
 @pytest.mark.parametrize("command", [("pool", "query"), ("ls",), ("steps",), ("cont", "list")], ids=" ".join)
 def test_a_pool_of_a_newer_format(cli, pool, command):
-    rewrite_format(pool, lambda text: text.replace("version 3\n", "version 99\n"))
+    rewrite_format(pool, lambda text: text.replace("version 4\n", "version 99\n"))
     cli.fails(*command, "./p", code=1, says=("DER_DF_INCOMPT", "99"))
-    rewrite_format(pool, lambda text: text.replace("version 99\n", "version 3\n"))
+    rewrite_format(pool, lambda text: text.replace("version 99\n", "version 4\n"))
     assert cli("cont", "list", "./p", "--json").json[0]["label"] == "box"
 
 

@@ -270,7 +270,7 @@ def test_a_check_that_may_open_few_files_says_so_and_finds_no_damage(cli):
 
 
 def test_a_newer_format_is_no_damage(cli, pool):
-    rewrite_format(pool, lambda text: text.replace("version 3\n", "version 99\n"))
+    rewrite_format(pool, lambda text: text.replace("version 4\n", "version 99\n"))
     error = cli.fails("pool", "check", "./p", code=1, says=("DER_DF_INCOMPT", "99", "newer"))
     assert "damage" not in str(error)
 

@@ -92,8 +92,8 @@ TEST_P(Links, ToAnotherPoolsPartsLeadNowhere)
 {
     ASSERT_EQ(in_child([&] { return make("theirs"), 0; }), 0);
     for (const char* part :
-         {"target-001", "meta", "target-001/extents", "target-001/data.mdb", "meta/data.mdb",
-          "target-001/lock.mdb", "meta/lock.mdb", "shared", "lock", "stepstore.pool", "files"}) {
+         {"target-001", "meta", "target-001/data.mdb", "meta/data.mdb", "target-001/lock.mdb",
+          "meta/lock.mdb", "shared", "lock", "stepstore.pool", "files"}) {
         ASSERT_EQ(in_child([&] { return make("mine"), 0; }), 0);
         const std::string before = all_of("theirs");
         fs::remove_all(pool("mine") + "/" + part);
@@ -149,9 +149,8 @@ TEST_P(Links, AreNamedInTheError)
 // Also one that leads to nothing. It is no file that is missing, of a pool that is not there or damaged.
 TEST_P(Links, AreNamedInTheErrorWhateverTheyAre)
 {
-    for (const char* part :
-         {"target-001", "meta", "target-001/extents", "target-001/data.mdb", "meta/data.mdb",
-          "target-001/lock.mdb", "meta/lock.mdb", "shared", "lock", "stepstore.pool"}) {
+    for (const char* part : {"target-001", "meta", "target-001/data.mdb", "meta/data.mdb",
+                             "target-001/lock.mdb", "meta/lock.mdb", "shared", "lock", "stepstore.pool"}) {
         for (const bool dangling : {false, true}) {
             ASSERT_EQ(in_child([&] { return make("mine"), 0; }), 0);
             const std::string elsewhere = directory_ / "elsewhere";

@@ -327,10 +327,10 @@ TEST_F(LmdbProcesses, DestroyNothingButTheirOwnFiles)
 {
     make().reset();
     std::ofstream(path() + "/notes.txt") << "mine";
-    std::ofstream(path() + "/target-001/extents/notes.txt") << "mine";
+    std::ofstream(path() + "/target-001/notes.txt") << "mine";
     lmdb().destroy(path());
     EXPECT_TRUE(fs::exists(path() + "/notes.txt"));
-    EXPECT_TRUE(fs::exists(path() + "/target-001/extents/notes.txt"));
+    EXPECT_TRUE(fs::exists(path() + "/target-001/notes.txt"));
     EXPECT_FALSE(fs::exists(path() + "/target-000"));
     EXPECT_FALSE((lmdb().look(path()) == Found::pool));
 }

@@ -357,9 +357,12 @@ TEST_P(Space, ThatIsNotedIsNeverAnothersNextExtent)
         for (;;)
             append_only(mine->target(0), {std::vector<std::byte>(huge)});
     });
-    const std::filesystem::path extents = path() + "/target-000/extents";
-    while (std::filesystem::is_empty(extents) ||
-           std::filesystem::file_size(*std::filesystem::directory_iterator(extents)) < huge)
+    const auto noted = [&] {
+        for (const auto& entry : std::filesystem::directory_iterator(path() + "/target-000"))
+            if (entry.path().extension() == ".ext" && entry.file_size() >= huge) return true;
+        return false;
+    };
+    while (!noted())
         usleep(100);
     kill(first, SIGKILL);
     EXPECT_EQ(end_of(first), -SIGKILL);

@@ -83,7 +83,7 @@ bool any_extents(const std::set<std::string>& files)
 
 bool any_names(const std::set<std::string>& files)
 {
-    return std::ranges::any_of(files, [](const std::string& file) { return file.ends_with("/extents"); });
+    return std::ranges::any_of(files, [](const std::string& file) { return file.ends_with("/target-000"); });
 }
 
 TEST_F(LmdbSync, ANewPoolOfDurabilityPowerHasItsNameOnTheMedium)

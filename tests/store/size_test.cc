@@ -95,7 +95,7 @@ TEST_P(Size, OfACopyIsThatOfThePool)
 // The unused part of lock.mdb takes no space.
 TEST_P(Size, OfAnEmptyPoolIsSmall)
 {
-    constexpr std::uint64_t most = 144 << 10;
+    constexpr std::uint64_t most = 120 << 10;
     const auto open_all = [&](bool killed) {
         return run_in_child([&] {
             const auto pool = Pool::open(path(), Access::read_write);

@@ -1,4 +1,4 @@
-// The bulk extents of one target: the files `extents/<16 hexadecimal digits>.ext` beside its index.
+// The bulk extents of one target: the files `<16 hexadecimal digits>.ext` beside its index.
 //
 // 1. A process appends to one file per target. It holds that file by an exclusive lock. It takes over a file
 //    that nobody holds and that has room, or makes a new one. A file's number is an epoch, so no number is

@@ -3,7 +3,7 @@
 //   stepstore.pool      this format file; there is a pool where there is this file. Text, one word and value
 //                       a line:
 //                           stepstore pool
-//                           version 3
+//                           version 4
 //                           targets 8
 //                           durability process
 //                           targets-in /disk2/pool-0123456789abcdef
@@ -19,7 +19,7 @@
 //   machine             on file systems that several machines share: which one writes (machine.h)
 //   shared              the epoch clock and the counters (shared_state.h)
 //   writers             which process writes (writers_file.h)
-//   meta/, target-000/  a target each: data.mdb and lock.mdb (LMDB), extents/ (extents.h)
+//   meta/, target-000/  a target each: data.mdb and lock.mdb (LMDB), *.ext (extents.h)
 //
 // In a directory of targets-in: target-000/ ..., and the file stepstore.targets, which names their pool.
 #pragma once
@@ -32,7 +32,7 @@
 
 namespace stepstore::store::lmdb {
 
-inline constexpr unsigned format_version = 3; // 3: the records of meta begin without targets and durability
+inline constexpr unsigned format_version = 4; // 4: extents lie beside the index
 inline constexpr unsigned max_targets = 1000;
 inline constexpr const char* format_name = "stepstore.pool";
 inline constexpr const char* unfinished_name = "stepstore.pool.unfinished";
@@ -40,7 +40,6 @@ inline constexpr const char* owner_name = "stepstore.targets";
 inline constexpr const char* lock_name = "lock";
 inline constexpr const char* shared_name = "shared";
 inline constexpr const char* meta_name = "meta";
-inline constexpr const char* extents_name = "extents";
 // What the pool's users keep beside its objects; goes with the pool.
 inline constexpr const char* files_name = "files";
 

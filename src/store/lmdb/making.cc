@@ -140,12 +140,8 @@ void remove_target(const Place& pool, const Place& target)
     remove_one(pool, target / "lock.mdb");
     for (const char* name : {kept_name, kept_new_name, kept_void_name})
         remove_one(pool, target / name);
-    const Place extents = target / extents_name;
-    if (open_file(extents, O_RDONLY | O_DIRECTORY)) {
-        for (const std::string& file : names_in(extents))
-            if (file.size() == 20 && file.ends_with(".ext")) remove_one(pool, extents / file);
-    }
-    remove_one(pool, extents);
+    for (const std::string& file : names_in(target))
+        if (file.size() == 20 && file.ends_with(".ext")) remove_one(pool, target / file);
     remove_one(pool, target);
 }
 
@@ -281,7 +277,6 @@ void Making::build()
     for (unsigned index = 0; index <= format.targets; ++index) {
         const Place directory = state_->directory_of(index);
         make(directory);
-        make(directory / extents_name);
         Environment::create(directory, "pool " + path_, PoolFiles{state_->writers(), state_->rooms()}, index);
     }
     if (format.durability != Durability::power) return;
@@ -298,6 +293,8 @@ void Making::publish()
 {
     lmdb::publish(pool_);
     ours_ = false;
+    // Only while there is no pool the text says something, and it takes a block.
+    if (const Descriptor lock = open_file(pool_ / lock_name, O_WRONLY)) (void)!ftruncate(lock.get(), 0);
     made_.clear();
     state_->share_lock();
     PoolState::adopt(state_);

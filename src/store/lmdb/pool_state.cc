@@ -53,7 +53,7 @@ Permissions permissions_of(const Place& pool)
     Permissions found;
     const Place meta = pool / meta_name;
     found.lock = can_write(meta / "lock.mdb") || (errno == ENOENT && can_write(meta));
-    found.data = can_write(meta) && can_write(meta / "data.mdb") && can_write(meta / extents_name);
+    found.data = can_write(meta) && can_write(meta / "data.mdb");
     if (!found.data) found.error = errno;
     if (found.error == ENOENT) { // damage, which opening says better
         found.data = can_write(pool);

@@ -18,7 +18,8 @@ namespace stepstore::store::lmdb {
 namespace {
 
 constexpr char shared_magic[8] = {'S', 'T', 'S', 'H', 'A', 'R', 'E', '2'};
-constexpr unsigned stripes = 16;               // of the counters of a target
+// Of the counters of a target. So the file of a pool of 4 targets is one page.
+constexpr unsigned stripes = 12;
 constexpr Epoch ceiling_step = 10'000'000'000; // ns
 
 using Word = std::atomic<std::uint64_t>;

@@ -12,9 +12,8 @@ namespace stepstore::store::lmdb {
 LmdbTarget::LmdbTarget(PoolState& pool, unsigned index)
     : pool_(pool), number_(index),
       extents_(
-          pool.directory_of(index) / extents_name, pool.name_of(index), pool.format().durability,
-          !pool.permissions().data, [&pool] { return pool.shared().next_epoch(); },
-          PoolFiles{pool.writers(), pool.rooms()}, index)
+          pool.directory_of(index), pool.name_of(index), pool.format().durability, !pool.permissions().data,
+          [&pool] { return pool.shared().next_epoch(); }, PoolFiles{pool.writers(), pool.rooms()}, index)
 {
 }
 
