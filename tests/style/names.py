@@ -16,16 +16,13 @@ SYMBOL = re.compile(r"~?[A-Za-z_]\w*(?:(?:::|\.)[A-Za-z_]\w*)*(?:\(\))?")
 LOOKS_LIKE_CODE = re.compile(r"[a-z][A-Z]|_|::|\(\)")
 PLACEHOLDER = re.compile(r"/[A-Z]{4,}\b|[A-Z]{4,}(?=\.)")
 # Names of others, which no source of ours has.
-OTHERS = {
-    # ADIOS2: programs, tests, calls, headers, regions of its profile
-    "adios2_reorganize", "adios2_iotest", "heatTransfer", "WriteReadFlatten", "AvailableStepsCount", "adios2_c.h",
-    "ES_CloseTS", "ES_MDAgg",
-    # Ceph's settings; FDB's tests; DAOS, LMDB, MPI, Linux, Caliper
-    "min_size", "full_ratio", "full_quota", "fdb_c", "daos_obj_fetch", "daos_obj_update", "MDB_WRITEMAP",
-    "MPI_Comm_idup", "MAP_POPULATE", "CALI_CONFIG",
-    # made of a part that is ours
-    "libstepstore_adios2_engine.so", "daos_array_open_with_attr", "open_with_attr", "NAME_entries_step", "dim_0_32",
-}  # fmt: skip
+OF_ADIOS2 = """adios2_reorganize adios2_iotest heatTransfer WriteReadFlatten AvailableStepsCount adios2_c.h
+    ES_CloseTS ES_MDAgg"""
+OF_OTHERS = """min_size full_ratio full_quota fdb_c daos_obj_fetch daos_obj_update MDB_WRITEMAP MPI_Comm_idup
+    MAP_POPULATE CALI_CONFIG"""
+# Made of a part that is ours.
+MADE = "libstepstore_adios2_engine.so daos_array_open_with_attr open_with_attr NAME_entries_step dim_0_32"
+OTHERS = set(f"{OF_ADIOS2} {OF_OTHERS} {MADE}".split())
 
 
 class Known:
