@@ -261,9 +261,9 @@ class Steps(Walk):
     def profile(self) -> dict[str, Any]:
         """What the steps cost their writers, by rank, as they stored it at close; {} while there is none.
 
-        "ranks": sums, and "rows" with the costs over the steps. "targets": what each target of the pool
-        served meanwhile. "file": where the same is kept as a file, relative to the pool. docs/profile.md has
-        the fields.
+        "ranks": sums, and "rows" with the costs over the steps, a list for each field. "targets": what each
+        target of the pool served meanwhile. "file": where the same is kept as a file, relative to the pool.
+        docs/profile.md has the fields.
         """
         text = self._handle.writer_profile()
         return json.loads(text) if text else {}

@@ -333,7 +333,7 @@ TEST_P(Append, WhatContradictsTheStreamIsRefused)
     refused([&](WriterOptions& o) { o.set("Objects", other_objects); }, objects, other_objects);
     refused([&](WriterOptions& o) { o.set("ChunkSize", "12345"); }, "12345", "ChunkSize");
     refused([&](WriterOptions& o) { o.set("DataChunkSize", "2M"); }, "2097152", "1048576");
-    refused([&](WriterOptions& o) { o.set("ObjectClass", "S1"); }, "S1", "SX");
+    refused([&](WriterOptions& o) { o.set("ObjectClass", "S2"); }, "S2", "ObjectClass");
     refused([&](WriterOptions& o) { o.order = Order::column_major; }, "column-major", "row-major");
     run_ranks(3, [&](std::shared_ptr<Communicator> communicator) {
         WriterOptions options;

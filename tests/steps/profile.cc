@@ -1,4 +1,4 @@
-// What the steps cost: kept per rank and over the steps, in the stream and beside it.
+// What the steps cost: kept per rank and over the steps, in the stream and beside it. And their space.
 #include "steps/profile/profile.h"
 #include "steps/check/check.h"
 #include "steps/model.h"
@@ -12,6 +12,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <sys/stat.h>
 
 namespace stepstore::steps::testing {
 namespace {
@@ -61,6 +62,39 @@ TEST(ProfileRows, OneRowPerStepInAShortRun)
     EXPECT_EQ(profile.rows()[3].steps, 1u);
 }
 
+// On the medium, with the pool, its directories and the profile.
+std::uint64_t space_of(const std::string& pool)
+{
+    std::uint64_t bytes = 4096;
+    for (const auto& entry : fs::recursive_directory_iterator(pool)) {
+        struct stat status {};
+        if (::stat(entry.path().c_str(), &status) == 0)
+            bytes += static_cast<std::uint64_t>(status.st_blocks) * 512;
+    }
+    return bytes;
+}
+
+TEST(StreamSpace, OfManySmallStepsIsLittleMoreThanTheirs)
+{
+    constexpr std::size_t elements = 512;
+    constexpr std::uint64_t steps = 100, most = 672 << 10; // BP5: 444 KiB
+    const TemporaryDirectory directory;
+    const std::string location = directory / "pool";
+    WriterOptions options;
+    options.targets = 4;
+    Writer writer(location, options, self_communicator());
+    const VariableId id = writer.define("U", Type::float64, ShapeKind::global_array);
+    const std::vector<double> memory(elements, 1.5);
+    const std::uint64_t shape[] = {elements}, start[] = {0};
+    for (std::uint64_t step = 0; step < steps; ++step) {
+        writer.begin_step();
+        writer.put(id, shape, start, shape, memory.data());
+        writer.end_step();
+    }
+    writer.close();
+    EXPECT_LE(space_of(location), most);
+}
+
 class ProfileFile : public ::testing::Test {
 protected:
     TemporaryDirectory directory;
@@ -107,7 +141,9 @@ TEST_F(ProfileFile, OfWritersIsInTheStreamAndBesideIt)
     ASSERT_EQ(record["ranks"].size(), 3u);
     for (const json& rank : record["ranks"]) {
         EXPECT_EQ(rank["steps"], 4);
-        EXPECT_EQ(rank["rows"].size(), 4u);
+        EXPECT_EQ(rank["rows"]["step"], json({0, 1, 2, 3}));
+        EXPECT_EQ(rank["rows"]["metadata_bytes"].size(), 4u);
+        EXPECT_FALSE(rank["rows"].contains("wait_seconds")); // which is 0
         EXPECT_GT(rank["metadata_bytes"], 0);
         EXPECT_GE(rank["metadata_requests"], 4);
     }
@@ -155,8 +191,7 @@ TEST_F(ProfileFile, CountsOneRequestForAllDeferredBlocksOfAStep)
     const json& rank = record["ranks"][0];
     EXPECT_EQ(rank["data_requests"], steps);
     EXPECT_EQ(rank["data_bytes"], steps * (blocks * elements + large_elements) * sizeof(double));
-    for (const json& row : rank["rows"])
-        EXPECT_EQ(row["data_requests"], 1);
+    EXPECT_EQ(rank["rows"]["data_requests"], json({1, 1, 1}));
     std::uint64_t updates = 0;
     for (const json& target : record["targets"])
         updates += target["updates"].get<std::uint64_t>();

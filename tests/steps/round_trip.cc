@@ -18,6 +18,7 @@
 namespace stepstore::steps::testing {
 namespace {
 
+using stepstore::testing::on_cluster;
 using stepstore::testing::run_ranks;
 using stepstore::testing::TemporaryDirectory;
 
@@ -225,10 +226,11 @@ TEST_P(RoundTrip, TheProfileOfAllWritersIsKept)
 }
 
 // What docs/design/speed.md has measured, for any number of ranks; a program's own choice goes before it.
-TEST_P(RoundTrip, DataObjectsFollowTheRuleUnlessTheProgramChooses)
+TEST_P(RoundTrip, ObjectsFollowTheRuleUnlessTheProgramChooses)
 {
+    const auto described = [&] { return Reader(location, {}, self_communicator()).describe(); };
     const auto keeps = [&](std::uint64_t chunk_size, const char* object_class) {
-        const StreamDescription stream = Reader(location, {}, self_communicator()).describe();
+        const StreamDescription stream = described();
         EXPECT_EQ(stream.data_chunk_size, chunk_size);
         EXPECT_EQ(stream.data_object_class, object_class);
     };
@@ -236,6 +238,7 @@ TEST_P(RoundTrip, DataObjectsFollowTheRuleUnlessTheProgramChooses)
     for (const int ranks : {1, 20}) {
         run_ranks(ranks, [&](auto communicator) { Writer(location, options, communicator).close(); });
         keeps(1 << 20, "SX");
+        EXPECT_EQ(described().object_class, ranks == 1 && !on_cluster() ? "S1" : "SX");
     }
     options.data_chunk_size = 4096;
     options.data_object_class = "S1"; // which every pool has targets for

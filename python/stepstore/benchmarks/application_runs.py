@@ -21,6 +21,7 @@ from stepstore.paths import program
 BP5 = "bp5"
 _NAME = "gray-scott-amr"
 _FILE = "gray-scott-amr.bp"
+_COLUMNS = ("step", "steps", "metadata_bytes")
 _ANALYSIS = Path(__file__).with_name("amr_analysis.py")
 _TIMEOUT = 3600.0  # seconds for one run
 # The parts of BP5's EndStep that are metadata's: to make it, and to gather and write it.
@@ -141,13 +142,13 @@ def _measured(name: str, timings: dict[str, Any], place: Path) -> Measured:
 
 
 def _metadata(ranks: list[dict[str, Any]], outputs: list[dict[str, Any]]) -> list[tuple[float, ...]]:
-    """Only where the profile has a row for each step: it has at most 64. Without the first step, which has
+    """Only where the profile has a row for each step: it has at most 32. Without the first step, which has
     the definitions."""
     return [
-        (row["metadata_bytes"], *features(outputs, row["step"], rank))
+        (size, *features(outputs, step, rank))
         for rank, record in enumerate(ranks)
-        for row in record["rows"]
-        if row["steps"] == 1 and row["step"] > 0
+        for step, steps, size in zip(*(record["rows"][name] for name in _COLUMNS), strict=True)
+        if steps == 1 and step > 0
     ]
 
 

@@ -545,12 +545,16 @@ def _cost_table(first: str, side: str, costs: list[tuple[int, dict[str, Any]]]) 
 
 def _rows(ranks: list[dict[str, Any]], side: str) -> list[tuple[int, dict[str, Any]]]:
     """The rows of all ranks as one: those of the first rank, with what the others did in the same steps."""
+    every = [
+        [dict(zip(rank["rows"], row, strict=True)) for row in zip(*rank["rows"].values(), strict=True)]
+        for rank in ranks
+    ]
     merged = []
-    for row in ranks[0]["rows"]:
-        same = [other for rank in ranks for other in rank["rows"] if other["step"] == row["step"]]
+    for row in every[0]:
+        same = [other for rows in every for other in rows if other["step"] == row["step"]]
         times = {
             f"{part}_seconds": max(other.get(f"{part}_seconds", 0) for other in same) for part in _PARTS[side]
         }
-        sizes = {name: sum(other[name] for other in same) for name, _ in _SIZES}
+        sizes = {name: sum(other.get(name, 0) for other in same) for name, _ in _SIZES}
         merged.append((row["step"], {"steps": row["steps"], **times, **sizes}))
     return merged

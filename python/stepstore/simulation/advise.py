@@ -152,7 +152,7 @@ def _blobs_of(location: str) -> tuple[list[int], int]:
     with open_steps(location) as stream:
         ranks = stream.profile().get("ranks", [])
         steps = len(stream)
-    written = max((sum(row["steps"] for row in one["rows"]) for one in ranks), default=0)
+    written = max((sum(one["rows"]["steps"]) for one in ranks), default=0)
     if not written or not steps:
         raise CommandError(
             f"--stream {location}: it has no profile of its writers (Profile=off, or not ended yet): "

@@ -25,35 +25,45 @@ void each_cost(Costs& a, const Costs& b, Each&& each)
     each(a.data_requests, b.data_requests);
 }
 
-void append_number(std::string& text, const char* name, std::uint64_t value)
-{
-    text += ",\"" + std::string(name) + "\":" + std::to_string(value);
-}
-
-void append_seconds(std::string& text, const char* name, double value)
+std::string text_of(double seconds)
 {
     char digits[40];
-    std::snprintf(digits, sizeof digits, "%.9f", value);
-    text += ",\"" + std::string(name) + "_seconds\":" + digits;
+    std::snprintf(digits, sizeof digits, "%.9f", seconds);
+    return digits;
+}
+std::string text_of(std::uint64_t number)
+{
+    return std::to_string(number);
 }
 
-void append_costs(std::string& text, const Costs& costs)
+// All that is told of costs, by its name.
+template <class Each>
+void each_told(Each&& each)
 {
-    append_seconds(text, "stabilisation", costs.stabilisation());
-    append_seconds(text, "encode", costs.encode);
-    append_seconds(text, "store", costs.store);
-    append_seconds(text, "snapshot", costs.snapshot);
-    append_seconds(text, "acquisition", costs.acquisition());
-    append_seconds(text, "read", costs.read);
-    append_seconds(text, "broadcast", costs.broadcast);
-    append_seconds(text, "install", costs.install);
-    append_seconds(text, "wait", costs.wait);
-    append_seconds(text, "data", costs.data);
-    append_seconds(text, "statistics", costs.statistics);
-    append_number(text, "metadata_bytes", costs.metadata_bytes);
-    append_number(text, "metadata_requests", costs.metadata_requests);
-    append_number(text, "data_bytes", costs.data_bytes);
-    append_number(text, "data_requests", costs.data_requests);
+    each("stabilisation_seconds", [](const Costs& costs) { return costs.stabilisation(); });
+    each("encode_seconds", [](const Costs& costs) { return costs.encode; });
+    each("store_seconds", [](const Costs& costs) { return costs.store; });
+    each("snapshot_seconds", [](const Costs& costs) { return costs.snapshot; });
+    each("acquisition_seconds", [](const Costs& costs) { return costs.acquisition(); });
+    each("read_seconds", [](const Costs& costs) { return costs.read; });
+    each("broadcast_seconds", [](const Costs& costs) { return costs.broadcast; });
+    each("install_seconds", [](const Costs& costs) { return costs.install; });
+    each("wait_seconds", [](const Costs& costs) { return costs.wait; });
+    each("data_seconds", [](const Costs& costs) { return costs.data; });
+    each("statistics_seconds", [](const Costs& costs) { return costs.statistics; });
+    each("metadata_bytes", [](const Costs& costs) { return costs.metadata_bytes; });
+    each("metadata_requests", [](const Costs& costs) { return costs.metadata_requests; });
+    each("data_bytes", [](const Costs& costs) { return costs.data_bytes; });
+    each("data_requests", [](const Costs& costs) { return costs.data_requests; });
+}
+
+template <class Value>
+std::string column(const std::vector<Profile::Row>& rows, Value value)
+{
+    std::string text = "[";
+    for (const Profile::Row& row : rows)
+        text += (text.size() == 1 ? "" : ",") + text_of(value(row));
+    return text + "]";
 }
 
 } // namespace
@@ -89,17 +99,17 @@ void Profile::end_step(std::uint64_t step)
 
 std::string Profile::json(int rank) const
 {
-    std::string text = "{\"rank\":" + std::to_string(rank);
-    append_number(text, "steps", steps_);
-    append_costs(text, *this);
-    text += ",\"rows\":[";
-    for (const Row& row : rows_) {
-        text += (&row == rows_.data() ? "{\"step\":" : ",{\"step\":") + std::to_string(row.first);
-        append_number(text, "steps", row.steps);
-        append_costs(text, row.costs);
-        text += "}";
-    }
-    return text + "]}";
+    std::string text = "{\"rank\":" + std::to_string(rank) + ",\"steps\":" + std::to_string(steps_);
+    const auto append = [&](std::string_view name, std::string_view value) {
+        text.append(",\"").append(name).append("\":").append(value);
+    };
+    each_told([&](const char* name, auto cost) { append(name, text_of(cost(*this))); });
+    text += ",\"rows\":{\"step\":" + column(rows_, [](const Row& row) { return row.first; });
+    append("steps", column(rows_, [](const Row& row) { return row.steps; }));
+    each_told([&](const char* name, auto cost) {
+        if (cost(*this) > 0) append(name, column(rows_, [&](const Row& row) { return cost(row.costs); }));
+    });
+    return text + "}}";
 }
 
 } // namespace stepstore::steps

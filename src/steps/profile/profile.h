@@ -38,7 +38,7 @@ struct Costs {
 // are `most_rows`, two become one: the memory does not grow with the number of steps.
 class Profile : public Costs {
 public:
-    static constexpr std::size_t most_rows = 64;
+    static constexpr std::size_t most_rows = 32;
     struct Row {
         std::uint64_t first = 0;
         std::uint64_t steps = 0;
@@ -53,7 +53,8 @@ public:
     //  "snapshot_seconds":..,"acquisition_seconds":..,"read_seconds":..,
     //  "broadcast_seconds":..,"install_seconds":..,"wait_seconds":..,"data_seconds":..,
     //  "statistics_seconds":..,"metadata_bytes":..,"metadata_requests":..,"data_bytes":..,"data_requests":..,
-    //  "rows":[{"step":first,"steps":..,"stabilisation_seconds":.., ... as above}]}
+    //  "rows":{"step":[first of each row],"steps":[..],"stabilisation_seconds":[..], ... as above}}
+    // Of rows, what is 0 in all of them is left out.
     std::string json(int rank) const;
 
 private:

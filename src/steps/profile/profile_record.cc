@@ -86,7 +86,7 @@ ProfileRecord::ProfileRecord(const Location& location, ProfileSide side, std::st
 
 ProfileRecord::Finished ProfileRecord::finish(const std::vector<std::string>& ranks) const
 {
-    nlohmann::ordered_json record = {{"version", 2},
+    nlohmann::ordered_json record = {{"version", 3},
                                      {"side", side_ == ProfileSide::writers ? "writers" : "readers"},
                                      {"layout", layout_},
                                      {"ranks", nlohmann::ordered_json::array()}};
@@ -99,20 +99,20 @@ ProfileRecord::Finished ProfileRecord::finish(const std::vector<std::string>& ra
                                      {"bytes_written", after[i].bytes_written - before_[i].bytes_written},
                                      {"bytes_read", after[i].bytes_read - before_[i].bytes_read}});
     // A name may be any bytes.
-    const auto text = [&](int indent) {
-        return record.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+    const auto text = [&] {
+        return record.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
     };
     const auto place = profile_place(location_, side_);
-    if (!place) return {text(-1), false, {}};
+    if (!place) return {text(), false, {}};
     std::string file_error;
     try {
         record["file"] = place->below(); // pools are moved and copied
-        write_file(*place, text(1) + "\n");
+        write_file(*place, text() + "\n");
     } catch (const Error& error) {
         record.erase("file");
         record["file_error"] = file_error = error.what();
     }
-    return {text(-1), true, file_error};
+    return {text(), true, file_error};
 }
 
 } // namespace stepstore::steps

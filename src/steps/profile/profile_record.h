@@ -31,7 +31,7 @@ public:
     // On rank 0, when the stream is opened: remembers what the targets have served so far.
     ProfileRecord(const Location& location, ProfileSide side, std::string_view layout);
 
-    // {"version":2,"side":"writers","layout":..,"ranks":[Profile::json of each rank],
+    // {"version":3,"side":"writers","layout":..,"ranks":[Profile::json of each rank],
     //  "targets":[{"updates":..,"fetches":..,"bytes_written":..,"bytes_read":..}],
     //  "file":..} (relative to the pool)
     // targets: what each target served since the construction, also for others. Not on a DAOS system. Writes

@@ -40,7 +40,7 @@ struct WriterOptions {
     // of the metadata array, bytes; 0: the layout's default (aligned: 64 KiB, adaptive: 256 KiB, array:
     // 1 MiB)
     std::uint64_t chunk_size = 0;
-    std::string object_class;          // of the metadata object; empty: "SX"
+    std::string object_class; // of the metadata object; empty: "SX" or, for one rank in a pool of files, "S1"
     std::uint64_t data_chunk_size = 0; // of the data arrays, bytes; 0: 1 MiB
     std::string data_object_class;     // of the data arrays; empty: "SX"
     Order order = Order::row_major;

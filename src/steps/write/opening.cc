@@ -3,6 +3,7 @@
 #include "client/object_groups.h"
 #include "steps/layouts/data_files.h"
 #include "steps/layouts/step_snapshots.h"
+#include "steps/pool_directory.h"
 #include "steps/profile/profile_record.h"
 #include "steps/read/step_source.h"
 
@@ -18,7 +19,14 @@ namespace {
 constexpr std::uint64_t data_chunk_size = 1 << 20;
 constexpr const char* data_object_class = "SX";
 
-StreamRecord new_record(const WriterOptions& options, int ranks)
+// One rank writes a step's metadata to one target. In a pool of files, to use others for the next steps gains
+// nothing. It makes their indexes longer, by pages that are hardly filled.
+const char* object_class_for(const std::string& pool, int ranks)
+{
+    return ranks == 1 && pool_directory(pool) ? "S1" : "SX";
+}
+
+StreamRecord new_record(const std::string& pool, const WriterOptions& options, int ranks)
 {
     StreamRecord record;
     const Layout& layout = layout_named(options.layout);
@@ -28,7 +36,7 @@ StreamRecord new_record(const WriterOptions& options, int ranks)
     record.order = options.order;
     record.ranks = static_cast<std::uint32_t>(ranks);
     record.chunk_size = options.chunk_size != 0 ? options.chunk_size : layout.chunk_size;
-    record.object_class = options.object_class.empty() ? "SX" : options.object_class;
+    record.object_class = options.object_class.empty() ? object_class_for(pool, ranks) : options.object_class;
     record.data_chunk_size = options.data_chunk_size != 0 ? options.data_chunk_size : data_chunk_size;
     record.data_object_class =
         options.data_object_class.empty() ? data_object_class : options.data_object_class;
@@ -241,7 +249,7 @@ StreamToWrite open_to_write(const std::string& text, const WriterOptions& option
         opened.record = std::move(plan.record);
         result.known = std::move(plan.known);
     } else {
-        opened.record = new_record(options, ranks);
+        opened.record = new_record(opened.location.pool, options, ranks);
         assign_objects(container, opened.record);
         set_groups(pool, opened.record);
         if (old) opened.record.dropped = segments_of(*old);
