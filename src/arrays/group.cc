@@ -1,7 +1,7 @@
 #include "arrays/group.h"
 
 #include "base/wire.h"
-#include "steps/collective.h"
+#include "comm/collective.h"
 
 #include <daos_errno.h>
 
@@ -25,7 +25,7 @@ std::string seconds_text(double seconds)
 }
 
 // What a rank says of itself, or rank 0 to all.
-std::vector<std::byte> encode(std::string_view call, const steps::Failure& failure, Bytes payload)
+std::vector<std::byte> encode(std::string_view call, const Failure& failure, Bytes payload)
 {
     std::vector<std::byte> bytes;
     WireWriter to(bytes);
@@ -109,7 +109,7 @@ void Group::look()
 std::vector<std::byte> Group::answer_of(const std::string& call, Bytes said,
                                         std::span<const std::uint64_t> offsets, Answer answer)
 {
-    steps::Failure failure;
+    Failure failure;
     std::vector<std::byte> payload;
     bool same = false;
     try {
@@ -127,7 +127,7 @@ std::vector<std::byte> Group::answer_of(const std::string& call, Bytes said,
         }
         payload = answer(arguments);
     } catch (...) {
-        failure = steps::failure_of(std::current_exception());
+        failure = failure_of(std::current_exception());
         if (same) failure.message.insert(0, call + ": ");
     }
     return encode(call, failure, payload);
@@ -147,7 +147,7 @@ std::vector<std::byte> Group::meet(const std::string& call, Bytes arguments, con
     std::vector<std::byte> message;
     std::vector<std::uint64_t> offsets;
     try {
-        communicator_->gather(encode(call, steps::failure_of(fault), arguments), said, offsets, 0);
+        communicator_->gather(encode(call, failure_of(fault), arguments), said, offsets, 0);
         if (rank() == 0) message = answer_of(call, said, offsets, answer);
         communicator_->broadcast(message, 0);
     } catch (...) {

@@ -2,7 +2,7 @@
 
 #include "base/bytes.h"
 #include "base/text.h"
-#include "steps/collective.h"
+#include "comm/collective.h"
 
 #include <daos_errno.h>
 
@@ -267,7 +267,7 @@ Extents read_extents(WireReader& from, unsigned dimensions)
 
 std::vector<std::byte> status_of(const std::exception_ptr& failure)
 {
-    const steps::Failure told = steps::failure_of(failure);
+    const Failure told = failure_of(failure);
     std::vector<std::byte> bytes;
     WireWriter to(bytes);
     to.fixed(static_cast<std::uint32_t>(told.code));

@@ -1,7 +1,7 @@
 #include "arrays/session.h"
 
 #include "base/record.h"
-#include "steps/collective.h"
+#include "comm/collective.h"
 #include "steps/location.h"
 
 #include <daos_errno.h>
@@ -190,7 +190,7 @@ Store::Store(const std::string& location, Mode mode, std::shared_ptr<Communicato
                    return std::vector<std::byte>();
                });
     if (mode == Mode::write && !steps::is_on_cluster(location))
-        steps::require_one_machine(group.communicator(), location);
+        require_one_machine(group.communicator(), location);
     const std::vector<std::byte> answer = group.meet(call, {}, nullptr, [&](std::span<const Bytes>) {
         open_here(location, session);
         return handles(session);

@@ -14,7 +14,7 @@
 #include "base/record.h"
 #include "base/system_error.h"
 #include "base/time_source.h"
-#include "steps/collective.h"
+#include "comm/collective.h"
 #include "steps/file.h"
 #include "steps/layouts/data_files.h"
 #include "steps/layouts/layout.h"

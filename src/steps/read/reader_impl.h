@@ -1,7 +1,7 @@
 // What a Reader has and does, behind its public face.
 #pragma once
 
-#include "steps/collective.h"
+#include "comm/collective.h"
 #include "steps/profile/profile_record.h"
 #include "steps/read/availability.h"
 #include "steps/read/data_reads.h"

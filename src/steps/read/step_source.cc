@@ -1,7 +1,7 @@
 #include "steps/read/step_source.h"
 
 #include "base/wire.h"
-#include "steps/collective.h"
+#include "comm/collective.h"
 
 #include <algorithm>
 #include <cmath>

@@ -4,7 +4,7 @@
 #include "base/wire.h"
 #include "steps/codec/block_check.h"
 #include "steps/codec/encoder.h"
-#include "steps/collective.h"
+#include "comm/collective.h"
 #include "steps/profile/profile.h"
 #include "steps/profile/profile_record.h"
 #include "steps/write/agreement.h"

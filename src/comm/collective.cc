@@ -1,4 +1,4 @@
-#include "steps/collective.h"
+#include "comm/collective.h"
 
 #include "base/checksum.h"
 #include "base/process.h"
@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <new>
 
-namespace stepstore::steps {
+namespace stepstore {
 
 namespace {
 
@@ -109,4 +109,4 @@ void require_one_machine(Communicator& communicator, const std::string& where)
                     "or write to a cluster (rados://CEPHPOOL or daos://POOL/CONTAINER). Nothing was written");
 }
 
-} // namespace stepstore::steps
+} // namespace stepstore

@@ -7,7 +7,7 @@
 #include <exception>
 #include <string>
 
-namespace stepstore::steps {
+namespace stepstore {
 
 // Runs `work` on rank 0 and gives its bytes to every rank. Its Error is thrown on every rank.
 std::vector<std::byte> on_root(Communicator& communicator, FunctionRef<std::vector<std::byte>()> work);
@@ -27,4 +27,4 @@ struct Failure {
 };
 Failure failure_of(const std::exception_ptr& exception);
 
-} // namespace stepstore::steps
+} // namespace stepstore
