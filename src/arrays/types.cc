@@ -100,7 +100,7 @@ std::string Naming::dimension(unsigned row_major_dimension) const
 std::string Naming::extents(const Extents& row_major) const
 {
     const Extents shown = order == Order::row_major ? row_major : reversed(row_major, dimensions);
-    return steps::to_text(std::span(shown).first(dimensions));
+    return stepstore::to_text(std::span(shown).first(dimensions));
 }
 
 std::string Naming::box(const Box& box) const

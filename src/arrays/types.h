@@ -4,7 +4,8 @@
 // or of an array's writer is that of the interface only.
 #pragma once
 
-#include "steps/types.h"
+#include "base/bytes.h"
+#include "base/dims.h"
 
 #include <array>
 #include <cstdint>
@@ -14,9 +15,6 @@
 #include <string_view>
 
 namespace stepstore::arrays {
-
-using steps::Dims;
-using steps::Order;
 
 // The numbers are part of the format (docs/format-arrays.md) and of stepstore/arrays.h, and never change.
 enum class Kind : std::uint8_t {

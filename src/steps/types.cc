@@ -77,16 +77,6 @@ std::uint64_t elements(DimsView count)
     return product;
 }
 
-std::string to_text(DimsView dims)
-{
-    std::string text = "{";
-    for (std::size_t i = 0; i < dims.size(); ++i) {
-        if (i > 0) text += ", ";
-        text += dims[i] == joined_dimension ? std::string("joined") : std::to_string(dims[i]);
-    }
-    return text + "}";
-}
-
 std::string fault_of(const Structure& structure)
 {
     if (structure.size == 0 || structure.size > max_structure_size)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/bytes.h"
+#include "base/dims.h"
 
 #include <array>
 #include <cstdint>
@@ -50,7 +51,7 @@ enum class ShapeKind : std::uint8_t {
 
 // The order of the dimensions in the program that wrote: recorded in the stream. Dimensions and data are kept
 // as the writer gave them; a reader of the other order reverses the dimensions and has its data in place.
-enum class Order : std::uint8_t { row_major = 1, column_major = 2 };
+using stepstore::Order;
 
 // The metadata objects of a segment: one for all its steps, one for each step, or one for each writer rank.
 enum class Objects : std::uint8_t { single = 1, per_step = 2, per_writer = 3 };
@@ -70,9 +71,9 @@ enum class StepStatus : std::uint8_t {
     other_error,   // reserved for callers that turn exceptions into a status
 };
 
-using Dims = std::vector<std::uint64_t>;
-using DimsView = std::span<const std::uint64_t>;
-inline constexpr std::uint64_t joined_dimension = UINT64_MAX;
+using stepstore::Dims;
+using stepstore::DimsView;
+using stepstore::joined_dimension;
 inline constexpr std::size_t max_dimensions = 32;
 
 // Stable for the life of a Writer or Reader; an index from 0. A reader's ids are its own, not the writer's.
@@ -84,7 +85,7 @@ bool is_value(ShapeKind kind);            // global_value, local_value
 std::string_view name_of(Type type);      // "float64"; also what ADIOS2's users know: see docs
 std::string_view name_of(ShapeKind kind); // "global array"
 std::uint64_t elements(DimsView count); // the product; 1 for no dimension. Throws -DER_OVERFLOW beyond 2^63.
-std::string to_text(DimsView dims);     // "{4, 5}"
+using stepstore::to_text;
 
 template <class T>
 constexpr Type type_of()
