@@ -5,7 +5,7 @@
 #include "layouts/bp5.h"
 #include "layouts/points.h"
 #include "layouts/summary.h"
-#include "steps/location.h"
+#include "location/find/location.h"
 #include "stepstore/error.h"
 
 #include <cstdio>
@@ -98,7 +98,7 @@ public:
     explicit Targets(std::string location) : location_(std::move(location)) {}
     void look()
     {
-        const std::vector<TargetInfo> now = describe_pool(steps::resolve_location(location_).pool).targets;
+        const std::vector<TargetInfo> now = describe_pool(resolve_location(location_).pool).targets;
         for (std::size_t i = 0; first_ && i < now.size(); ++i)
             served_.push_back({0, 0, now[i].updates - (*first_)[i].updates,
                                now[i].fetches - (*first_)[i].fetches,
@@ -182,7 +182,7 @@ private:
 
     Look look(Targets& targets) const
     {
-        if (plan_.bp5 || steps::is_on_daos(options_.location)) return {};
+        if (plan_.bp5 || !capabilities_of(options_.location).own_store) return {};
         return [&targets] { targets.look(); };
     }
 
@@ -216,10 +216,9 @@ private:
     // Of the pool, as the store reports it; bytes.
     Json space() const
     {
-        if (plan_.bp5 || steps::is_on_daos(options_.location)) return nullptr;
+        if (plan_.bp5 || !capabilities_of(options_.location).own_store) return nullptr;
         std::uint64_t index = 0, bulk = 0;
-        for (const TargetInfo& target :
-             describe_pool(steps::resolve_location(options_.location).pool).targets) {
+        for (const TargetInfo& target : describe_pool(resolve_location(options_.location).pool).targets) {
             index += target.index_bytes;
             bulk += target.bulk_bytes;
         }

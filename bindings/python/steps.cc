@@ -2,8 +2,8 @@
 // them for numpy.
 #include "common.h"
 
+#include "location/find/location.h"
 #include "steps/check/check.h"
-#include "steps/location.h"
 #include "steps/read/reader.h"
 #include "steps/stream/stream.h"
 
@@ -257,7 +257,7 @@ void bind_walk(nb::class_<StepsHandle>& handle)
         .def_prop_ro("closed", &StepsHandle::closed);
 }
 
-nb::dict to_dict(const std::pair<steps::StreamDescription, steps::Location>& described)
+nb::dict to_dict(const std::pair<steps::StreamDescription, Location>& described)
 {
     const auto& [stream, location] = described;
     nb::dict info;
@@ -382,14 +382,14 @@ void bind_steps(nb::module_& module)
     module.def(
         "resolve_location",
         [](const std::string& text) {
-            const steps::Location found = unlocked([&] { return steps::resolve_location(text); });
+            const Location found = unlocked([&] { return resolve_location(text); });
             return nb::make_tuple(found.pool, found.container, found.stream, found.pool_exists);
         },
         nb::arg("text"));
     module.def(
         "split_location",
         [](const std::string& text) {
-            const steps::Location found = unlocked([&] { return steps::resolve_location(text); });
+            const Location found = unlocked([&] { return resolve_location(text); });
             return nb::make_tuple(found.pool, found.container_given ? found.container : "",
                                   found.stream_given ? found.stream : "", found.pool_exists);
         },

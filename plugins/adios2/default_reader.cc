@@ -2,7 +2,7 @@
 
 #include "adios_errors.h"
 #include "base/text.h"
-#include "steps/location.h"
+#include "location/find/location.h"
 
 #include <algorithm>
 #include <dlfcn.h>
@@ -46,7 +46,7 @@ bool names_no_engine(const core::IO& io)
 bool lies_in_pool(const std::string& name)
 {
     try {
-        return steps::lies_in_pool(name);
+        return stepstore::lies_in_pool(name);
     } catch (const Error& error) {
         return error.code() != -DER_INVAL;
     }

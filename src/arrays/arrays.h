@@ -104,7 +104,7 @@ private:
 
 class Store {
 public:
-    // location: POOL[/CONTAINER], as of streams (steps/location.h).
+    // location: POOL[/CONTAINER], as of streams (location/location.h).
     Store(const std::string& location, Mode mode, std::shared_ptr<Communicator> communicator,
           const OpenOptions& options = {}, const std::exception_ptr& fault = nullptr);
     ~Store(); // without close(): the other ranks are told

@@ -2,7 +2,7 @@
 
 #include "base/record.h"
 #include "comm/collective.h"
-#include "steps/location.h"
+#include "location/find/location.h"
 
 #include <daos_errno.h>
 
@@ -52,14 +52,14 @@ void require_same_options(std::span<const Bytes> all)
 // Rank 0's: finds or makes pool and container.
 void open_here(const std::string& text, Store::Session& session)
 {
-    steps::Location location = steps::resolve_location(text);
+    Location location = resolve_location(text);
     if (location.stream_given)
         throw Error(-DER_INVAL, "the location '" + text +
                                     "' has a part behind its container: arrays have names of their own in "
                                     "POOL/CONTAINER");
     session.where = location.pool + "/" + location.container;
     const bool writes = session.mode == Mode::write;
-    if (!writes) steps::require_pool(location, text);
+    if (!writes) require_pool(location, text);
     if (writes) {
         PoolOptions made;
         made.targets = session.options.targets;
@@ -189,7 +189,7 @@ Store::Store(const std::string& location, Mode mode, std::shared_ptr<Communicato
                    require_same_options(all);
                    return std::vector<std::byte>();
                });
-    if (mode == Mode::write && !steps::is_on_cluster(location))
+    if (mode == Mode::write && capabilities_of(location).one_machine)
         require_one_machine(group.communicator(), location);
     const std::vector<std::byte> answer = group.meet(call, {}, nullptr, [&](std::span<const Bytes>) {
         open_here(location, session);

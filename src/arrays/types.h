@@ -16,6 +16,9 @@
 
 namespace stepstore::arrays {
 
+using stepstore::Dims;
+using stepstore::Order;
+
 // The numbers are part of the format (docs/format-arrays.md) and of stepstore/arrays.h, and never change.
 enum class Kind : std::uint8_t {
     int8 = 1,

@@ -13,7 +13,7 @@ namespace {
 // The library that looks after the pool at `location`; `tried` is for the message.
 const Library& library_of(const std::string& location, const char* tried)
 {
-    if (is_on_daos(location))
+    if (!capabilities_of(location).own_store)
         throw Error(-DER_NOSYS, std::string(tried) + " pool " + location +
                                     ": a DAOS system has its own tools for this: use dmg or daos");
     c_text(location, "pool");

@@ -16,6 +16,11 @@ std::shared_ptr<const Library> unowned(const Library& library)
     return {std::shared_ptr<const Library>(), &library};
 }
 
+const Library& library_of(const LocationForm& form)
+{
+    return form.capabilities.own_store ? Library::ours() : Library::system();
+}
+
 [[noreturn]] void refuse(const char* what, const std::string& location, const char* command)
 {
     throw Error(-DER_NOSYS,
@@ -64,14 +69,14 @@ Pool& Pool::operator=(Pool&&) noexcept = default;
 
 Pool Pool::connect(const std::string& location, Access access)
 {
-    const bool on_daos = is_on_daos(location);
-    std::string name = on_daos ? location.substr(daos_scheme.size()) : location;
-    while (on_daos && name.ends_with('/'))
-        name.pop_back();
+    const LocationParts parts = parse_location(location);
+    std::string name = location;
+    if (!parts.form.capabilities.own_store)
+        name = parts.names.front() + (parts.rest.empty() ? "" : "/" + parts.rest);
     // For daos_pool_connect a bare name is a label, for our users a path.
-    if (!on_daos && !name.empty() && name.find('/') == std::string::npos && !name.starts_with("local:"))
+    else if (!name.empty() && name.find('/') == std::string::npos && !parts.after_local)
         name.insert(0, "./");
-    const Library& library = on_daos ? Library::system() : Library::ours();
+    const Library& library = library_of(parts.form);
     Pool pool;
     pool.state_ = std::make_shared<State>(unowned(library), name, location, access);
     return pool;
@@ -86,7 +91,7 @@ std::vector<std::byte> Pool::to_global() const
 
 Pool Pool::from_global(const std::string& location, Bytes global)
 {
-    const Library& library = is_on_daos(location) ? Library::system() : Library::ours();
+    const Library& library = library_of(form_of(location));
     Pool pool;
     pool.state_ = std::make_shared<State>(unowned(library), location, global);
     return pool;
@@ -109,7 +114,7 @@ Pool Pool::connect(const Library& library, const std::string& location, Access a
 
 void Pool::create(const std::string& location, const PoolOptions& options)
 {
-    if (is_on_daos(location)) refuse("create", location, "dmg pool create");
+    if (!capabilities_of(location).own_store) refuse("create", location, "dmg pool create");
     const Library& library = Library::ours();
     stepstore_pool_options wanted{};
     wanted.label = options.label.empty() ? nullptr : c_text(options.label, "label");
@@ -126,7 +131,7 @@ void Pool::create(const std::string& location, const PoolOptions& options)
 
 void Pool::destroy(const std::string& location, bool force)
 {
-    if (is_on_daos(location)) refuse("destroy", location, "dmg pool destroy");
+    if (!capabilities_of(location).own_store) refuse("destroy", location, "dmg pool destroy");
     const Library& library = Library::ours();
     check(library, library.pool_destroy(c_text(location, "pool"), force ? 1 : 0),
           [&] { return "destroy pool " + location; });
@@ -137,12 +142,12 @@ Pool Pool::connect_or_create(const std::string& location, const PoolOptions& opt
     try {
         return connect(location, Access::read_write);
     } catch (const Error& error) {
-        if (error.code() != -DER_NONEXIST || is_on_daos(location)) throw;
+        if (error.code() != -DER_NONEXIST || !capabilities_of(location).own_store) throw;
     }
-    const std::size_t slash = location.rfind('/');
-    if (slash != std::string::npos && slash > 0 && location.find("://") == std::string::npos) {
+    const std::string path = parse_location(location).path; // empty: on a network
+    if (const std::size_t slash = path.rfind('/'); slash != std::string::npos && slash > 0) {
         std::error_code ignored; // create() says what is wrong
-        std::filesystem::create_directories(location.substr(0, slash), ignored);
+        std::filesystem::create_directories(path.substr(0, slash), ignored);
     }
     std::exception_ptr exists;
     try {

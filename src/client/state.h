@@ -4,21 +4,15 @@
 
 #include "base/not_copied.h"
 #include "client/failure.h"
+#include "location/location.h"
 #include "stepstore/client.h"
 #include "stepstore/libdaos.h"
 
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace stepstore {
-
-inline constexpr std::string_view daos_scheme = "daos://";
-inline bool is_on_daos(std::string_view location)
-{
-    return location.starts_with(daos_scheme);
-}
 
 // One daos_init(), undone at the end.
 class Session : NotCopied {

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "daos/failure.h"
+#include "location/location.h"
 #include "store/backend.h"
 #include "store/store.h"
 
@@ -34,19 +35,19 @@ std::string without_last_slashes(std::string path)
     return path;
 }
 
-// What follows `local:` where that is no path; empty: the pool is a path, *path.
-std::string_view label_of(std::string_view pool, std::string_view& path)
+// What it says of a pool of this machine: all that follows `local:` is a path or, without a '/', a label.
+struct Named {
+    std::string path, label; // one of them
+};
+Named named(const std::string& pool)
 {
-    path = pool;
-    if (pool.starts_with(local_scheme)) {
-        path = pool.substr(local_scheme.size());
-        if (path.find('/') == std::string_view::npos) return path;
-    } else if (pool.find("://") != std::string_view::npos) {
-        invalid("'" + std::string(pool) +
+    const LocationParts parts = parse_location(pool);
+    if (!parts.form.capabilities.directory)
+        invalid("'" + pool +
                 "' is not a pool of this machine, and this call serves no other: give a path, local:LABEL, "
                 "or rados://CEPHPOOL[/NAMESPACE]; for a DAOS system use its own tools (daos, dmg)");
-    }
-    return {};
+    if (parts.after_local && parts.path.find('/') == std::string::npos) return {"", parts.path};
+    return {parts.path, ""};
 }
 
 std::string absolute(std::string_view path)
@@ -60,14 +61,9 @@ const char* environment(const char* name)
     return value && *value ? value : nullptr;
 }
 
-bool is_label(std::string_view name)
-{
-    return name != "." && name != ".." && daos_label_is_valid(std::string(name).c_str());
-}
-
 void require_label(std::string_view label, bool uuid_too)
 {
-    if (is_label(label) || (uuid_too && parse_uuid(label))) return;
+    if (is_pool_label(label) && (uuid_too || !parse_uuid(label))) return;
     invalid("'local:" + std::string(label) +
             "' names no pool: a label has 1 to 127 characters of A-Z a-z 0-9 . _ : -, and is not '.' or "
             "'..'; a path stands alone");
@@ -78,7 +74,7 @@ void look_for_label(std::string name, const std::string& path)
 {
     std::error_code ignored;
     if (name.starts_with("./")) name.erase(0, 2);
-    if (name.find('/') != std::string::npos || !is_label(name) || fs::exists(path, ignored)) return;
+    if (name.find('/') != std::string::npos || !is_pool_label(name) || fs::exists(path, ignored)) return;
     std::string root;
     try {
         root = root_directory();
@@ -105,20 +101,17 @@ std::string pool_path(const char* pool)
 {
     require(pool, "the pool's name");
     if (is_of_backend(pool)) return without_last_slashes(pool);
-    std::string_view path;
-    const std::string_view label = label_of(pool, path);
-    if (path.empty()) invalid("an empty name of a pool: give a path, or local:LABEL");
+    const auto [path, label] = named(pool);
     if (label.empty()) return absolute(path);
     require_label(label, false);
-    return root_directory() + "/" + std::string(label);
+    return root_directory() + "/" + label;
 }
 
 std::string find_pool(const char* pool)
 {
     require(pool, "the pool's name");
     if (is_of_backend(pool)) return without_last_slashes(pool);
-    std::string_view path;
-    const std::string name(label_of(pool, path));
+    const std::string name = named(pool).label;
     if (name.empty()) {
         std::string directory = pool_path(pool);
         look_for_label(pool, directory);

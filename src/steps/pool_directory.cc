@@ -1,14 +1,14 @@
 #include "steps/pool_directory.h"
 
 #include "base/system_error.h"
-#include "steps/location.h"
+#include "location/find/location.h"
 #include "stepstore/administration.h"
 
 namespace stepstore::steps {
 
 std::optional<Place> pool_directory(const std::string& pool)
 {
-    if (is_on_cluster(pool)) return std::nullopt;
+    if (!capabilities_of(pool).directory) return std::nullopt;
     const std::string path = pool_path(pool);
     Place directory = Place::directory(path);
     if (!directory) fail_errno("pool " + path, "cannot open the directory");

@@ -70,7 +70,7 @@ private:
     void expect(ReadTransaction& transaction)
     {
         object_.expect_epoch(transaction, epoch_);
-        if (!transaction.keys_are_sound()) return; // no back end behind a network
+        if (!transaction.capabilities().network) return;
         for (const ReadPiece& piece : pieces_.first(std::min<std::size_t>(pieces_.size(), 64))) {
             const KeyBuffer first = extent_key(object_, Space::live, piece.chunk, piece.begin + 1);
             if (epoch_ == latest) {
@@ -226,7 +226,7 @@ std::uint64_t end_on_target(const ObjectAccess& object, unsigned target, ReadTra
         Entry entry;
         // The last extent may be one whose key was damaged, and which lies behind the array's records.
         bool more = false;
-        if (transaction.keys_are_sound()) {
+        if (transaction.capabilities().verifies_keys) {
             more = transaction.seek_last_in(prefix.view(), behind.view(), entry);
         } else {
             more = transaction.seek(behind.view(), entry);

@@ -41,7 +41,7 @@ bool ArrayUpdate::clear(ArrayPosition from, ArrayPosition to, std::size_t budget
     KeyBuffer at = prefix;
     at.add(from.chunk).add(from.offset + 1);
     Entry entry;
-    const bool sound = transaction_.keys_are_sound();
+    const bool sound = transaction_.capabilities().verifies_keys;
     const KeyBuffer chunk = KeyBuffer(prefix).add(from.chunk);
     const Bytes within = from.chunk == to.chunk ? chunk.view() : prefix.view();
     for (bool first = true;; first = false) {

@@ -44,6 +44,7 @@
 
 #include "base/bytes.h"
 #include "base/function_ref.h"
+#include "location/location.h"
 #include "store/types.h"
 
 #include <chrono>
@@ -104,9 +105,8 @@ public:
     virtual void expect(std::span<const Bytes>) {}
     virtual void expect_from(Bytes /*prefix*/, Bytes /*from*/, std::size_t /*entries*/) {}
 
-    // Whether the medium verifies keys itself, so that a damaged one is reported and never takes another
-    // place. Else a miss proves little (neighbours.h).
-    virtual bool keys_are_sound() const { return false; }
+    // What the pool's form of location declares; as of Storage.
+    virtual const Capabilities& capabilities() const { return path_form.capabilities; }
 
     // Two read transactions on a target, of any process, that have the same version see the same content. 0:
     // this one cannot tell, as a write transaction never can.
@@ -285,8 +285,8 @@ public:
     virtual unsigned targets() const = 0;
     virtual Durability durability() const = 0;
     virtual Target& target(unsigned index) = 0; // index < targets()
-    // Whether the medium keeps copies on several machines itself.
-    virtual bool keeps_copies() const { return false; }
+    // What the pool's form of location declares (location/location.cc).
+    virtual const Capabilities& capabilities() const { return path_form.capabilities; }
     virtual Target& meta() = 0;
     // False: the pool was removed, and another one may be at its path.
     virtual bool is_current() { return true; }

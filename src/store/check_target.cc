@@ -258,7 +258,8 @@ void Check::check_place(unsigned index, TargetWalk& walk, const ParsedKey& parse
 {
     unsigned other = index;
     try {
-        const Placement placement(parsed.container, parsed.oid, storage_.targets(), storage_.keeps_copies());
+        const Placement placement(parsed.container, parsed.oid, storage_.targets(),
+                                  storage_.capabilities().keeps_copies);
         std::byte chunk[8];
         store_big(chunk, parsed.chunk);
         const Bytes dkey = parsed.kind == Kind::array ? Bytes(chunk)

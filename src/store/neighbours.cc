@@ -82,7 +82,7 @@ const char* damage_of(const Entry& entry)
 
 const char* damaged_neighbour(ReadTransaction& transaction, Bytes key)
 {
-    if (transaction.keys_are_sound()) return nullptr;
+    if (transaction.capabilities().verifies_keys) return nullptr;
     Entry entry;
     const bool before = transaction.seek_last(key, entry);
     const char* reason = before ? damage_of(entry) : nullptr;
@@ -92,14 +92,14 @@ const char* damaged_neighbour(ReadTransaction& transaction, Bytes key)
 
 const char* damage_before(ReadTransaction& transaction, Bytes key)
 {
-    if (transaction.keys_are_sound()) return nullptr;
+    if (transaction.capabilities().verifies_keys) return nullptr;
     Entry entry;
     return transaction.seek_last(key, entry) ? damage_of(entry) : nullptr;
 }
 
 bool put_back(WriteTransaction& transaction, Bytes key)
 {
-    if (transaction.keys_are_sound()) return false;
+    if (transaction.capabilities().verifies_keys) return false;
     std::vector<Misplaced> found;
     Entry entry;
     const bool before = transaction.seek_last(key, entry);

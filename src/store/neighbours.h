@@ -9,7 +9,7 @@
 // So it puts the damaged one back first. One changed byte of a key, or of its size, is found by trying: under
 // its own key a record is intact.
 //
-// Where the medium verifies keys itself (keys_are_sound), a miss is proof, and none of this looks.
+// Where the medium verifies keys itself (Capabilities), a miss is proof, and none of this looks.
 #pragma once
 
 #include "store/backend.h"
@@ -36,9 +36,10 @@ public:
     // The first one, then the next. False: there are no more.
     bool next(Entry& entry)
     {
-        const bool there = begun_                          ? transaction_.next(entry)
-                           : transaction_.keys_are_sound() ? transaction_.seek_in(prefix_, from_, entry)
-                                                           : transaction_.seek(from_, entry);
+        const bool there = begun_ ? transaction_.next(entry)
+                           : transaction_.capabilities().verifies_keys
+                               ? transaction_.seek_in(prefix_, from_, entry)
+                               : transaction_.seek(from_, entry);
         begun_ = true;
         if (there && starts_with(entry.key, prefix_)) return true;
         if (there) behind_ = entry;

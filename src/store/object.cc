@@ -14,7 +14,8 @@ void put_state(WriteTransaction& target, std::uint32_t container, const Containe
 ObjectAccess::ObjectAccess(PoolCore& core, std::uint64_t container, const ObjectId& oid,
                            OpenContainer& opened)
     : core(core), path(core.path()), container(static_cast<std::uint32_t>(container)), oid(oid),
-      placement(container, oid, core.storage().targets(), core.storage().keeps_copies()), opened_(opened)
+      placement(container, oid, core.storage().targets(), core.storage().capabilities().keeps_copies),
+      opened_(opened)
 {
 }
 

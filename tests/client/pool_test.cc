@@ -57,6 +57,20 @@ TEST_F(PoolTest, IsFoundByLabelUnderTheRootAfterLocalOnly)
     unsetenv("STEPSTORE_ROOT");
 }
 
+TEST_F(PoolTest, IsMadeWithTheDirectoriesAboveItHoweverItsPathIsSpelled)
+{
+    const auto before = std::filesystem::current_path();
+    std::filesystem::current_path(directory.path());
+    const std::string fresh = directory / "new/directory/";
+    for (const std::string& spelling : {fresh + "plain", "local:" + fresh + "local",
+                                        "stepstore://" + fresh + "url", std::string("near/by")})
+        EXPECT_NO_THROW(Pool::connect_or_create(spelling, {})) << spelling;
+    for (const char* made : {"new/directory/plain", "new/directory/local", "new/directory/url", "near/by"})
+        EXPECT_TRUE(std::filesystem::is_directory(directory / made)) << made;
+    EXPECT_FALSE(std::filesystem::exists("local:") || std::filesystem::exists("stepstore:"));
+    std::filesystem::current_path(before);
+}
+
 TEST_F(PoolTest, HoldsContainers)
 {
     EXPECT_ERROR(-DER_EXIST, pool->create_container("container"));

@@ -74,6 +74,7 @@ TEST_F(Locations, AWriterMakesPoolContainerAndStream)
     write_one_step(pool + "/run7/fields/high", 3);
     EXPECT_EQ(value_in(pool + "/run7"), 2u);
     EXPECT_EQ(value_in(pool + "//run7/main/"), 2u);
+    EXPECT_EQ(value_in("stepstore://" + pool + "/run7"), 2u);
     EXPECT_EQ(value_in(pool + "/run7/fields/high"), 3u);
     EXPECT_EQ(list_streams(pool + "/run7"), (std::vector<std::string>{"fields/high", "main"}));
     const Location location = resolve_location(pool + "/run7/fields/high");
@@ -141,9 +142,10 @@ TEST_F(Locations, BadLocationsAreRefusedOnEveryRank)
 {
     const std::string pool = directory / "pool";
     write_one_step(pool, 1);
-    for (const std::string& bad : {std::string(), pool + "/a/../b", pool + "/a/./b", std::string("daos://"),
-                                   std::string("daos://pool"), pool + "/" + std::string(200, 'c'),
-                                   pool + "/c/" + std::string(2000, 's')}) {
+    for (const std::string& bad :
+         {std::string(), pool + "/a/../b", pool + "/a/./b", std::string("daos://"),
+          std::string("daos://pool"), std::string("s3://bucket/run"), pool + "/" + std::string(200, 'c'),
+          pool + "/c/" + std::string(2000, 's')}) {
         run_ranks(3, [&](std::shared_ptr<Communicator> communicator) {
             EXPECT_THROW(Writer(bad, options_of("kv"), communicator), Error) << bad;
             EXPECT_THROW(Reader(bad, {}, communicator), Error) << bad;
@@ -155,6 +157,7 @@ TEST_F(Locations, BadLocationsAreRefusedOnEveryRank)
         message_of([&] { Writer(pool, options, communicator); }, -DER_INVAL);
     });
     EXPECT_EQ(value_in(pool), 1u);
+    EXPECT_FALSE(std::filesystem::exists("s3:")) << "of a scheme that is not known nothing is made";
 }
 
 TEST_F(Locations, AFileInTheWayIsAnErrorThatNamesIt)

@@ -1,4 +1,4 @@
-#include "steps/location.h"
+#include "location/find/location.h"
 
 #include "base/text.h"
 #include "stepstore/administration.h"
@@ -8,25 +8,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <string_view>
-#include <vector>
+#include <utility>
 
-namespace stepstore::steps {
+namespace stepstore {
 
 namespace {
-
-constexpr std::string_view local_scheme = "local:";
-constexpr std::string_view daos_scheme = "daos://";
-constexpr std::string_view rados_scheme = "rados://";
-constexpr std::size_t longest_container = 127;
-constexpr std::size_t longest_stream = 1024;
-
-[[noreturn]] void invalid(const std::string& text, const std::string& why)
-{
-    throw Error(-DER_INVAL, "the location '" + text + "' " + why +
-                                "; a location is PATH, POOL/CONTAINER or POOL/CONTAINER/STREAM, or "
-                                "daos://POOL/CONTAINER[/STREAM], or "
-                                "rados://CEPHPOOL[/NAMESPACE[/CONTAINER[/STREAM]]]");
-}
 
 // nullptr: there is none, and `missing` says why.
 std::shared_ptr<const Pool> open_pool(const std::string& candidate, std::string& missing)
@@ -47,86 +33,14 @@ std::shared_ptr<const Pool> open_pool_directory(const std::string& path)
     return std::filesystem::is_directory(path, ignored) ? open_pool(path, missing) : nullptr;
 }
 
-// Of a pool, or its UUID.
-bool is_label(const std::string& name)
+// Whether labels can be looked up: without a root directory `local:NAME` is a path.
+bool is_label_here(const std::string& label)
 {
     try {
-        return parse_uuid(name) || !pool_path(std::string(local_scheme) + name).empty();
+        return !label.empty() && (parse_uuid(label) || !pool_path("local:" + label).empty());
     } catch (const Error&) {
         return false;
     }
-}
-
-void set_names(Location& location, const std::string& text, std::string_view rest)
-{
-    if (rest.empty()) return;
-    const std::size_t slash = rest.find('/');
-    location.container = rest.substr(0, slash);
-    location.container_given = true;
-    location.stream_given = slash != std::string_view::npos;
-    if (location.stream_given) location.stream = rest.substr(slash + 1);
-    if (location.container.size() > longest_container)
-        invalid(text, "has a container name of more than " + std::to_string(longest_container) + " bytes");
-    if (location.stream.size() > longest_stream)
-        invalid(text, "has a stream name of more than " + std::to_string(longest_stream) + " bytes");
-    std::string_view left = rest;
-    while (true) {
-        const std::size_t end = left.find('/');
-        const std::string_view part = left.substr(0, end);
-        if (part.empty() || part == "." || part == "..")
-            invalid(text, "has an empty, '.' or '..' part after its pool");
-        if (end == std::string_view::npos) return;
-        left.remove_prefix(end + 1);
-    }
-}
-
-// "a//b/" -> "a/b"; a leading '/' stays.
-std::string without_empty_parts(std::string_view path)
-{
-    std::string clean;
-    for (const char c : path)
-        if (c != '/' || clean.empty() || clean.back() != '/') clean += c;
-    while (clean.size() > 1 && clean.back() == '/')
-        clean.pop_back();
-    return clean;
-}
-
-Location resolve_daos(const std::string& text)
-{
-    const std::string_view rest = std::string_view(text).substr(daos_scheme.size());
-    const std::size_t slash = rest.find('/');
-    if (slash == 0 || rest.empty()) invalid(text, "names no pool");
-    if (slash == std::string_view::npos || slash + 1 == rest.size()) invalid(text, "names no container");
-    Location location;
-    location.pool = std::string(daos_scheme) + std::string(rest.substr(0, slash));
-    location.pool_exists = true; // only dmg makes pools there
-    set_names(location, text, rest.substr(slash + 1));
-    return location;
-}
-
-// The part up to the next '/', which goes with it.
-std::string_view take_part(std::string_view& rest)
-{
-    const std::size_t slash = rest.find('/');
-    const std::string_view part = rest.substr(0, slash);
-    rest = slash == std::string_view::npos ? std::string_view() : rest.substr(slash + 1);
-    return part;
-}
-
-Location resolve_rados(const std::string& text)
-{
-    std::string_view rest = std::string_view(text).substr(rados_scheme.size());
-    const std::string_view ceph_pool = take_part(rest);
-    const std::string_view name_space = take_part(rest);
-    if (ceph_pool.empty()) invalid(text, "names no Ceph pool");
-    Location location;
-    // Of the default namespace rados://CEPHPOOL/, so that what follows a further '/' is a container.
-    location.pool = std::string(rados_scheme) + std::string(ceph_pool) + "/" + std::string(name_space);
-    rest.remove_prefix(std::min(rest.find_first_not_of('/'), rest.size()));
-    set_names(location, text, without_empty_parts(rest));
-    location.opened = open_pool(location.pool, location.missing);
-    location.pool_exists = location.opened != nullptr;
-    return location;
 }
 
 namespace fs = std::filesystem;
@@ -167,7 +81,7 @@ std::string occupant(const fs::path& path)
 
 void require_place_for_pool(const Location& location, const std::string& text)
 {
-    if (location.pool_exists || is_on_cluster(location.pool)) return;
+    if (location.pool_exists || !capabilities_of(location.pool).directory) return;
     const fs::path path = location.pool;
     if (const std::string what = occupant(path); !what.empty()) refuse_place(text, path, what);
     // No directory can be made below a file.
@@ -183,7 +97,7 @@ void require_place_for_pool(const Location& location, const std::string& text)
 
 bool lies_in_pool(const std::string& text)
 {
-    if (is_on_cluster(text)) return true;
+    if (!capabilities_of(text).directory) return true;
     const Location location = resolve_location(text);
     if (!location.pool_exists || !location.container_given) return location.pool_exists;
     std::error_code unreadable;
@@ -195,30 +109,15 @@ std::string Location::text() const
     return pool + "/" + container + "/" + stream;
 }
 
-bool is_on_daos(const std::string& text)
-{
-    return text.starts_with(daos_scheme);
-}
-
-bool is_on_ceph(const std::string& text)
-{
-    return text.starts_with(rados_scheme);
-}
-
-bool is_on_cluster(const std::string& text)
-{
-    return is_on_daos(text) || is_on_ceph(text);
-}
-
 namespace {
 
 // Users of labels may leave out `local:`.
 std::string advice_for(const std::string& text)
 {
     const std::string first = text.substr(0, text.find('/'));
-    const std::string label = std::string(local_scheme) + first;
+    const std::string label = "local:" + first;
     try {
-        if (is_label(first) && std::filesystem::exists(pool_path(label)))
+        if (is_label_here(first) && std::filesystem::exists(pool_path(label)))
             return "the pool with the label " + first + " is " + label;
     } catch (const std::exception&) { // there is no root directory, or not for this user
     }
@@ -236,39 +135,59 @@ void require_pool(const Location& location, const std::string& text)
                 "there is no pool at '" + text + "', nor at any directory above it: " + advice_for(text));
 }
 
-Location resolve_location(const std::string& text)
+FoundPool find_pool(const std::string& text, std::string& rest)
 {
     c_text(text, "location");
-    if (is_on_daos(text)) return resolve_daos(text);
-    if (is_on_cluster(text)) return resolve_rados(text);
-    const bool after_local = text.starts_with(local_scheme);
-    std::string path = after_local ? text.substr(local_scheme.size()) : text;
-    if (path.empty()) invalid(text, "is empty");
-    path = without_empty_parts(path);
-    Location location;
-    const std::string first = path.substr(0, path.find('/'));
-    const bool may_be_label = after_local && is_label(first);
-    if (may_be_label) {
-        location.pool = std::string(local_scheme) + first;
+    const LocationParts parts = parse_location(text);
+    FoundPool found;
+    rest = parts.rest;
+    if (!parts.form.scheme.empty()) {
+        found.pool = parts.pool;
+        return found;
+    }
+    if (is_label_here(parts.label)) {
+        found.pool = "local:" + parts.label;
+        found.opened = open_pool(found.pool, found.missing);
+        found.pool_exists = found.opened != nullptr;
+        const bool alone = rest.find_first_not_of('/') == std::string::npos;
+        if (found.pool_exists || alone) return found;
+        found.missing.clear();
+    }
+    const std::string& path = parts.path;
+    for (std::size_t end = path.size(); end > 0;) {
+        const std::string prefix = without_empty_parts(path.substr(0, end));
+        found.opened = open_pool_directory(prefix);
+        if (found.opened) {
+            found.pool = prefix;
+            found.pool_exists = true;
+            rest = end == path.size() ? std::string() : path.substr(end + 1);
+            return found;
+        }
+        // Several '/' are one.
+        while (end > 0 && path[end - 1] == '/')
+            --end;
+        const std::size_t slash = end > 0 ? path.rfind('/', end - 1) : std::string::npos;
+        end = slash == std::string::npos ? 0 : slash;
+    }
+    found.pool = without_empty_parts(path);
+    rest.clear();
+    return found;
+}
+
+Location resolve_location(const std::string& text)
+{
+    std::string rest;
+    Location location{find_pool(text, rest), {}};
+    static_cast<ContainerAndStream&>(location) = parse_names(rest, text);
+    const Capabilities& can = capabilities_of(location.pool);
+    if (!can.own_store) {
+        if (!location.container_given) refuse_location(text, "names no container");
+        location.pool_exists = true; // only dmg makes pools there
+    } else if (can.network) {
         location.opened = open_pool(location.pool, location.missing);
         location.pool_exists = location.opened != nullptr;
-        if (location.pool_exists)
-            set_names(location, text, path.substr(std::min(first.size() + 1, path.size())));
-        if (location.pool_exists || first == path) return location;
-        location.missing.clear();
     }
-    for (std::size_t end = path.size(); end != std::string::npos && end > 0; end = path.rfind('/', end - 1)) {
-        const std::string prefix = path.substr(0, end);
-        location.opened = open_pool_directory(prefix);
-        if (!location.opened) continue;
-        location.pool = prefix;
-        location.pool_exists = true;
-        set_names(location, text,
-                  end == path.size() ? std::string_view() : std::string_view(path).substr(end + 1));
-        return location;
-    }
-    location.pool = path;
     return location;
 }
 
-} // namespace stepstore::steps
+} // namespace stepstore

@@ -1,9 +1,9 @@
 #include "steps/check/check.h"
 
 #include "base/checksum.h"
+#include "location/find/location.h"
 #include "steps/layouts/data_store.h"
 #include "steps/layouts/metadata_objects.h"
-#include "steps/location.h"
 #include "steps/read/step_source.h"
 
 #include <algorithm>
@@ -247,7 +247,7 @@ void check_unreferenced(const Pool& pool, const Container& container,
                         const std::vector<StreamRecord>& records, const std::string& where,
                         StreamReport& report)
 {
-    if (is_on_daos(pool.location())) return; // no such list there
+    if (!capabilities_of(pool.location()).own_store) return; // no such list there
     const auto ours = static_cast<std::uint32_t>(stream_object_id(container, 0).hi);
     std::set<ObjectId> left;
     for (const ObjectInfo& object : list_objects(container, false))

@@ -16,9 +16,9 @@
 // its sizes are put only after an allgather that every rank enters with the blob before stored. Where there
 // is no next step, and the stream is not closed, the step is not there yet.
 #include "base/record.h"
+#include "location/find/location.h"
 #include "steps/layouts/metadata_objects.h"
 #include "steps/layouts/size_exchange.h"
-#include "steps/location.h"
 
 #include <algorithm>
 #include <array>
@@ -126,7 +126,8 @@ public:
           sizes_(context.container.key_value(record_.side)), exchange_(communicator),
           rank_(static_cast<std::uint32_t>(communicator.rank())), places_(record_), reach_(context, rank_)
     {
-        if (rank_ == 0 && is_on_cluster(context.pool.location())) queue_ = context.pool.event_queue();
+        if (rank_ == 0 && capabilities_of(context.pool.location()).network)
+            queue_ = context.pool.event_queue();
     }
     bool collective() const override { return true; }
     void abandon(std::uint64_t /*step*/) override { exchange_.fail(); }

@@ -19,10 +19,10 @@
 //    later. Slots are never written twice, and rows do not overlap, since each begins where the one before
 //    would end if all of its steps were written.
 // With Steps=snapshot every step of every row begins at byte 0, and the key is "Slots".
+#include "location/find/location.h"
 #include "steps/layouts/adaptive_rows.h"
 #include "steps/layouts/metadata_objects.h"
 #include "steps/layouts/size_exchange.h"
-#include "steps/location.h"
 
 #include <algorithm>
 #include <map>
@@ -175,7 +175,7 @@ public:
     explicit AdaptiveReader(const LayoutContext& context)
         : record_(context.record), arrays_(context),
           side_(context.container.key_value(record_.side, Access::read_only)),
-          far_(is_on_cluster(context.pool.location()))
+          far_(capabilities_of(context.pool.location()).network)
     {
     }
 

@@ -2,8 +2,8 @@
 
 #include "base/record.h"
 #include "base/system_error.h"
+#include "location/find/location.h"
 #include "steps/file.h"
-#include "steps/location.h"
 #include "steps/pool_directory.h"
 
 #include <algorithm>
@@ -373,7 +373,7 @@ Place segment_directory(const std::string& pool, const StreamRecord& segment)
 
 void require_directory(const std::string& pool, const Layout& layout)
 {
-    if (!layout.data->directory || !is_on_cluster(pool)) return;
+    if (!layout.data->directory || capabilities_of(pool).directory) return;
     throw Error(-DER_NOSYS, "the layout " + std::string(layout.name) +
                                 " keeps files in the pool's directory, and " + pool +
                                 " has no directory: use another layout, such as " +

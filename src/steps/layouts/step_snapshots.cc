@@ -1,7 +1,7 @@
 #include "steps/layouts/step_snapshots.h"
 
 #include "base/record.h"
-#include "steps/location.h"
+#include "location/find/location.h"
 
 #include <algorithm>
 #include <array>
@@ -279,7 +279,7 @@ StepSnapshot decode_snapshot(Bytes bytes, std::uint64_t step)
 
 std::string snapshot_name(const Pool& pool, const StreamRecord& record, std::uint64_t step)
 {
-    return is_on_daos(pool.location()) ? std::string() : name_prefix(record) + std::to_string(step);
+    return capabilities_of(pool.location()).own_store ? name_prefix(record) + std::to_string(step) : "";
 }
 
 std::unique_ptr<LayoutReader> snapshot_reader(const LayoutContext& context)

@@ -16,7 +16,7 @@ namespace {
 // None on a DAOS system.
 std::vector<TargetInfo> targets_of(const std::string& pool)
 {
-    return is_on_daos(pool) ? std::vector<TargetInfo>() : describe_pool(pool).targets;
+    return capabilities_of(pool).own_store ? describe_pool(pool).targets : std::vector<TargetInfo>();
 }
 
 // A reader never sees half a file.

@@ -8,7 +8,7 @@
 
 #include "base/files.h"
 #include "comm/communicator.h"
-#include "steps/location.h"
+#include "location/find/location.h"
 #include "steps/profile/profile.h"
 #include "stepstore/administration.h"
 

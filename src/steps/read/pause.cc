@@ -14,7 +14,7 @@ constexpr std::chrono::seconds between_tries{10};
 } // namespace
 
 Pause::Pause(const OpenStream& stream, double poll_interval)
-    : stream_(stream), poll_interval_(poll_interval), told_(is_on_ceph(stream.location().pool)),
+    : stream_(stream), poll_interval_(poll_interval), told_(capabilities_of(stream.location().pool).watches),
       interval_(poll_interval)
 {
 }

@@ -17,8 +17,8 @@
 
 #include "base/own_state.h"
 #include "comm/communicator.h"
+#include "location/find/location.h"
 #include "steps/block_operator.h"
-#include "steps/location.h"
 #include "steps/stream/options.h"
 #include "steps/types.h"
 

@@ -73,7 +73,8 @@ OpenedStream Reader::Impl::wait_for_stream(const std::string& location) const
             if (error.code() != -DER_NONEXIST || (options.open_timeout >= 0 && left <= 0)) throw;
             if (waited.count() >= patience && !std::exchange(said, true)) say_what_it_waits_for(error, left);
         }
-        const double least = is_on_ceph(location) ? 0.1 : 0.01; // a look at a cluster is several round trips
+        const double least =
+            capabilities_of(location).network ? 0.1 : 0.01; // a look at a cluster is several round trips
         sleep_for(std::chrono::duration<double>(std::max(options.poll_interval, least)));
     }
 }

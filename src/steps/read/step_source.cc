@@ -50,7 +50,8 @@ std::uint64_t steps_of_everyone(const OpenStream& stream, Readers readers)
 {
     if (readers == Readers::everyone) return no_step;
     const StreamRecord& record = stream.record();
-    const bool fit = readers == Readers::automatic && record.closed && !is_on_cluster(stream.location().pool);
+    const bool fit =
+        readers == Readers::automatic && record.closed && !capabilities_of(stream.location().pool).network;
     return fit ? record.steps : 0;
 }
 
@@ -59,7 +60,7 @@ std::uint64_t steps_of_everyone(const OpenStream& stream, Readers readers)
 StepSource::StepSource(OpenStream& stream, const ReaderOptions& options, Communicator& communicator,
                        Profile& profile, bool one_machine)
     : stream_(stream), options_(options), communicator_(communicator), profile_(profile),
-      near_(one_machine && !is_on_cluster(stream.location().pool)),
+      near_(one_machine && !capabilities_of(stream.location().pool).network),
       own_until_(steps_of_everyone(stream, options.readers)), told_generation_(stream.record().generation),
       told_closed_(stream.record().closed), pause_(stream, options.poll_interval)
 {

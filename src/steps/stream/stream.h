@@ -1,7 +1,7 @@
 // Finding, listing and removing streams.
 #pragma once
 
-#include "steps/location.h"
+#include "location/find/location.h"
 #include "steps/stream/catalogue.h"
 #include "steps/types.h"
 

@@ -51,7 +51,7 @@ void set_groups(const Pool& pool, StreamRecord& record)
 {
     if (!layout_of(record).chooses_chunks || record.objects == Objects::per_writer) return;
     record.groups = object_groups(record.metadata, pool.targets());
-    record.group_hash = is_on_daos(pool.location()) ? GroupHash::daos : GroupHash::stepstore;
+    record.group_hash = capabilities_of(pool.location()).own_store ? GroupHash::stepstore : GroupHash::daos;
 }
 
 void set_writer(StreamRecord& record)

@@ -25,8 +25,8 @@
 #include "base/function_ref.h"
 #include "base/own_state.h"
 #include "comm/communicator.h"
+#include "location/find/location.h"
 #include "steps/block_operator.h"
-#include "steps/location.h"
 #include "steps/stream/options.h"
 #include "steps/types.h"
 

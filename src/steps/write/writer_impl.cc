@@ -32,7 +32,7 @@ Writer::Impl::Impl(const std::string& location, const WriterOptions& wanted,
     : options(wanted), communicator(std::move(group))
 {
     all_together(*communicator, [&] { check_options(options); });
-    if (!is_on_cluster(location)) require_one_machine(*communicator, location);
+    if (capabilities_of(location).one_machine) require_one_machine(*communicator, location);
     if (communicator->size() > 1) watch = std::make_unique<GroupWatch>(*communicator);
     const std::vector<std::byte> word = on_root(*communicator, [&] {
         StreamToWrite made = open_to_write(location, options, communicator->size());
@@ -58,7 +58,7 @@ Writer::Impl::Impl(const std::string& location, const WriterOptions& wanted,
         data = how.data->writer(context, rank);
         chunk = how.data->in_chunks ? opened.record.data_chunk_size : 1;
         side = container->key_value(opened.record.side);
-        if (is_on_ceph(opened.location.pool))
+        if (capabilities_of(opened.location.pool).watches)
             told.emplace(*container, opened.location.pool + "/" + opened.location.container,
                          Access::read_only);
         if (watch) {

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "base/wire.h"
+#include "comm/collective.h"
 #include "steps/codec/block_check.h"
 #include "steps/codec/encoder.h"
-#include "comm/collective.h"
 #include "steps/profile/profile.h"
 #include "steps/profile/profile_record.h"
 #include "steps/write/agreement.h"

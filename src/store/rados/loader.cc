@@ -42,13 +42,13 @@ const Module& module()
 
 bool names(const std::string& path)
 {
-    return path.starts_with(scheme);
+    return path.starts_with(rados_form.scheme);
 }
 
 // With one message for a path of a wrong form, also where there is no module.
 void require_form(const std::string& path)
 {
-    if (!parse_location(path))
+    if (!ceph_place(path))
         throw Error(-DER_BADPATH,
                     "pool " + path + ": not of the form rados://POOL or rados://POOL/NAMESPACE");
 }
@@ -73,7 +73,7 @@ void destroy(const std::string& path)
 
 Found look(const std::string& path)
 {
-    if (!parse_location(path)) return Found::nothing;
+    if (!ceph_place(path)) return Found::nothing;
     try {
         return module().look(path);
     } catch (const Error&) {

@@ -264,7 +264,7 @@ void destroy(const std::string& path)
 
 Found look(const std::string& path)
 {
-    if (!parse_location(path)) return Found::nothing;
+    if (!ceph_place(path)) return Found::nothing;
     try {
         const auto found = read_header(*connect_to(path));
         if (!found) return Found::nothing;

@@ -35,11 +35,11 @@ std::map<std::string, Open>& open_pools()
 
 std::unique_ptr<Io> connect_to(const std::string& path)
 {
-    const auto location = parse_location(path);
-    if (!location)
+    const auto place = ceph_place(path);
+    if (!place)
         throw Error(-DER_BADPATH,
                     "pool " + path + ": not of the form rados://POOL or rados://POOL/NAMESPACE");
-    return std::make_unique<Io>(location->pool, location->name_space, "pool " + path);
+    return std::make_unique<Io>(place->pool, place->name_space, "pool " + path);
 }
 
 void share(const std::string& path, const std::shared_ptr<RadosPool>& pool)

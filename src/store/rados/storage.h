@@ -15,7 +15,7 @@ public:
     unsigned targets() const override { return targets_; }
     Durability durability() const override { return durability_; }
     Target& target(unsigned index) override { return pool().target(index); }
-    bool keeps_copies() const override { return true; }
+    const Capabilities& capabilities() const override { return rados_form.capabilities; }
     Target& meta() override { return pool().meta(); }
     bool is_current() override;
     void claim() override;

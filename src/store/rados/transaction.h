@@ -40,7 +40,7 @@ public:
 
     bool get(Bytes key, Bytes& value) override;
     std::uint64_t version() const override;
-    bool keys_are_sound() const override { return true; }
+    const Capabilities& capabilities() const override { return rados_form.capabilities; }
     ExtentRef value_extent() const override;
     void expect(std::span<const Bytes> keys) override;
     void expect_from(Bytes prefix, Bytes from, std::size_t entries) override;

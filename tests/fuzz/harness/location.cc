@@ -1,0 +1,16 @@
+#include "fuzz.h"
+
+#include "location/location.h"
+
+namespace stepstore {
+
+FUZZ(location, parse)
+{
+    const Bytes bytes = input.rest();
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    parse_object(text);
+    const LocationParts parts = parse_location(text);
+    parse_names(parts.rest, text);
+}
+
+} // namespace stepstore
