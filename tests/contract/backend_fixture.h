@@ -5,6 +5,7 @@
 #include "stepstore/error.h"
 #include "store/backend.h"
 #include "support/backends.h"
+#include "support/errors.h"
 #include "support/temporary.h"
 
 #include <daos_errno.h>
@@ -12,11 +13,12 @@
 
 #include <algorithm>
 #include <cstring>
-#include <functional>
 #include <string>
 #include <vector>
 
 namespace stepstore::store {
+
+using testing::code_of;
 
 inline const Backend& backend_named(const std::string& name)
 {
@@ -24,18 +26,6 @@ inline const Backend& backend_named(const std::string& name)
         if (factory.name == name) return factory;
     }
     throw std::runtime_error("no back end " + name);
-}
-
-// The code of the Error that `action` throws; 0 when it throws none. `text` gets the message.
-inline int code_of(const std::function<void()>& action, std::string* text = nullptr)
-{
-    try {
-        action();
-    } catch (const Error& error) {
-        if (text != nullptr) *text = error.what();
-        return error.code();
-    }
-    return 0;
 }
 
 inline std::string text_of(Bytes bytes)

@@ -1,5 +1,5 @@
 // The embedded back end on damaged files: what cannot be read is said, nothing crashes, nothing else is lost.
-#include "backend_fixture.h"
+#include "contract/backend_fixture.h"
 #include "store/lmdb/pages.h"
 #include "support/processes.h"
 

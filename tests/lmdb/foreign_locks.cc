@@ -1,5 +1,5 @@
 // Who may only read a pool cannot keep those out who may write it: by no lock on any file of the pool.
-#include "backend_fixture.h"
+#include "contract/backend_fixture.h"
 #include "support/processes.h"
 
 #include <fcntl.h>

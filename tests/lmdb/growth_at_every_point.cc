@@ -3,7 +3,7 @@
 // after they do their work.
 //
 // An index above 64 MiB is mapped as it is when it is opened. So each growth makes LMDB say MDB_MAP_RESIZED.
-#include "backend_fixture.h"
+#include "contract/backend_fixture.h"
 #include "support/processes.h"
 
 #include <dlfcn.h>

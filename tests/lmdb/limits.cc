@@ -1,6 +1,6 @@
 // The embedded back end at its limits: full disks, limits on file sizes, many files, extent files of dead
 // writers.
-#include "backend_fixture.h"
+#include "contract/backend_fixture.h"
 #include "support/processes.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // The owner of a pool may put links, pipes or other files where a pool has its own. Nothing outside of the
 // pool is read, written, locked or removed through them. On kernels with openat2 and without.
-#include "backend_fixture.h"
+#include "contract/backend_fixture.h"
 #include "support/old_kernel.h"
 #include "support/processes.h"
 

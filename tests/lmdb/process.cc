@@ -1,5 +1,5 @@
 // The embedded back end between processes: two at once, over fork, races, locks, permissions.
-#include "backend_fixture.h"
+#include "contract/backend_fixture.h"
 #include "base/files.h"
 #include "support/processes.h"
 

@@ -1,5 +1,5 @@
 // Space comes back: from an index in use, and after writers that were killed.
-#include "backend_fixture.h"
+#include "contract/backend_fixture.h"
 #include "support/processes.h"
 
 #include <csignal>

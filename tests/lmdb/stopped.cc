@@ -1,6 +1,6 @@
 // Processes that stop within a transaction: who waits for them says so, gives up after a limit, and goes on
 // where they do.
-#include "backend_fixture.h"
+#include "contract/backend_fixture.h"
 #include "base/interrupt.h"
 #include "support/processes.h"
 

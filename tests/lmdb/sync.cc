@@ -1,6 +1,6 @@
 // What a sync of the embedded back end syncs: what any process wrote since the last one, and nothing else.
 // The program's own fdatasync and fsync stand in front of the system's and note the files.
-#include "backend_fixture.h"
+#include "contract/backend_fixture.h"
 #include "support/processes.h"
 
 #include <chrono>

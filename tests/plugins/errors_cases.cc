@@ -32,7 +32,7 @@ CASE(parameters)
     for (const char* valid : {"Compression", "gzip", "none, zstd, blosc2-lz4, blosc2-zstd"})
         EXPECT(contains(opening_error({{"Compression", "gzip"}}), valid));
     EXPECT(contains(opening_error({{"Compression", "zstd"}, {"CompressionLevel", "77"}}), "1 to 19"));
-    // Of BP5's and SST's, and unknown ones: native_test.py goes through all.
+    // Of BP5's and SST's, and unknown ones: test_native.py goes through all.
     EXPECT_EQ(opening_error({{"NumAggregators", "2"}, {"BufferChunkSize", "16Mb"}, {"asyncwrite", "Guided"}}),
               "");
     EXPECT_EQ(opening_error({{"QueueLimit", "3"}, {"RendezvousReaderCount", "0"}}), "");

@@ -3,6 +3,7 @@
 #include "steps/read/hyperslab.h"
 #include "steps/statistics.h"
 #include "steps/stream/options.h"
+#include "support/errors.h"
 
 #include <gtest/gtest.h>
 
@@ -10,12 +11,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <random>
 
 namespace stepstore::steps {
 namespace {
+
+using stepstore::testing::message_of;
 
 struct Box {
     Dims start, count;
@@ -147,18 +149,6 @@ TEST(Statistics, InfinitiesCount)
     store_minmax(Type::float64, data, 2, reinterpret_cast<std::byte*>(found));
     EXPECT_EQ(found[0], infinity);
     EXPECT_EQ(found[1], infinity);
-}
-
-std::string message_of(const std::function<void()>& work, int code)
-{
-    try {
-        work();
-    } catch (const Error& error) {
-        EXPECT_EQ(error.code(), code) << error.what();
-        return error.what();
-    }
-    ADD_FAILURE() << "nothing was thrown";
-    return "";
 }
 
 TEST(Options, AreSetByNameAndSayWhatIsValid)

@@ -2,6 +2,7 @@
 #include "steps/check/check.h"
 #include "steps/model.h"
 #include "steps/profile/profile.h"
+#include "support/errors.h"
 #include "support/report.h"
 #include "support/space.h"
 #include "support/temporary.h"
@@ -15,6 +16,7 @@
 namespace stepstore::steps::testing {
 namespace {
 
+using stepstore::testing::message_of;
 using stepstore::testing::run_ranks;
 using stepstore::testing::TemporaryDirectory;
 
@@ -28,18 +30,6 @@ ReaderOptions at_random()
     ReaderOptions options;
     options.mode = ReadMode::random_access;
     return options;
-}
-
-std::string message_of(const std::function<void()>& call, int code)
-{
-    try {
-        call();
-    } catch (const Error& error) {
-        EXPECT_EQ(error.code(), code) << error.what();
-        return error.what();
-    }
-    ADD_FAILURE() << "no error";
-    return {};
 }
 
 class Append : public ::testing::TestWithParam<std::string> {

@@ -4,30 +4,19 @@
 #include "steps/stream/stream.h"
 #include "stepstore/administration.h"
 #include "stepstore/client.h"
+#include "support/errors.h"
 #include "support/temporary.h"
 #include "support/thread_group.h"
 
 #include <algorithm>
 #include <filesystem>
-#include <functional>
 
 namespace stepstore::steps::testing {
 namespace {
 
+using stepstore::testing::message_of;
 using stepstore::testing::run_ranks;
 using stepstore::testing::TemporaryDirectory;
-
-std::string message_of(const std::function<void()>& work, int code)
-{
-    try {
-        work();
-    } catch (const Error& error) {
-        EXPECT_EQ(error.code(), code) << error.what();
-        return error.what();
-    }
-    ADD_FAILURE() << "nothing was thrown";
-    return "";
-}
 
 void write_one_step(const std::string& location, std::uint64_t value, const std::string& layout = "kv")
 {

@@ -5,6 +5,7 @@
 #include "store/placement.h"
 #include "store/store.h"
 #include "support/backends.h"
+#include "support/errors.h"
 #include "support/temporary.h"
 
 #include <daos_errno.h>
@@ -74,16 +75,11 @@ inline std::vector<std::byte> pattern(std::size_t size, std::uint64_t seed)
     return bytes;
 }
 
+// DER_NONEXIST and so on, or 0.
 template <class Call>
 int error_of(Call call, std::string* message = nullptr)
 {
-    try {
-        call();
-    } catch (const Error& error) {
-        if (message != nullptr) *message = error.what();
-        return -error.code();
-    }
-    return 0;
+    return -testing::code_of(call, message);
 }
 
 inline Uuid uuid_of(std::uint8_t number)
