@@ -1,6 +1,6 @@
 // The embedded back end between processes: two at once, over fork, races, locks, permissions.
-#include "contract/backend_fixture.h"
 #include "base/files.h"
+#include "contract/backend_fixture.h"
 #include "support/processes.h"
 
 #include <algorithm>

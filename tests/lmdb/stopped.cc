@@ -1,7 +1,7 @@
 // Processes that stop within a transaction: who waits for them says so, gives up after a limit, and goes on
 // where they do.
-#include "contract/backend_fixture.h"
 #include "base/interrupt.h"
+#include "contract/backend_fixture.h"
 #include "support/processes.h"
 
 #include <atomic>

@@ -1,7 +1,7 @@
 // What a reader that need not verify sees when the record changes between its look-up and the end of its
 // read. Each moment is hit exactly, by a target that changes the record within read_extent().
-#include "base/checksum.h"
 #include "store/bulk.h"
+#include "base/checksum.h"
 #include "support/backends.h"
 #include "support/temporary.h"
 

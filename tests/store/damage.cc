@@ -1,10 +1,10 @@
 // What a flipped byte, a cut file or a mixed-up target leads to: an error that names it, a finding of check,
 // and nothing else lost.
+#include "support/damage.h"
 #include "base/checksum.h"
 #include "store/keys.h"
 #include "store/object.h"
 #include "store/pool_core.h"
-#include "support/damage.h"
 #include "support/processes.h"
 #include "support/store_fixture.h"
 
