@@ -132,14 +132,14 @@ TEST_F(SharedDataPool, IsNotTouchedForAForgedHeader)
             forge(version, names_indexes, "ready");
             run_user(admin, [&] {
                 std::string message;
-                EXPECT_EQ(error_of([&] { Pool::open(one, Access::read_write); }, &message), DER_DF_INVAL);
-                EXPECT_EQ(error_of([&] { Pool::destroy(one, true); }, &message), DER_DF_INVAL) << message;
+                EXPECT_EQ(der_of([&] { Pool::open(one, Access::read_write); }, &message), DER_DF_INVAL);
+                EXPECT_EQ(der_of([&] { Pool::destroy(one, true); }, &message), DER_DF_INVAL) << message;
                 EXPECT_NE(message.find("does not say so"), std::string::npos) << message;
                 expect_whole(other);
             });
             forge(version, names_indexes, "removing");
             run_user(admin, [&] {
-                EXPECT_EQ(error_of([&] { Pool::create(one, {}); }), DER_DF_INVAL);
+                EXPECT_EQ(der_of([&] { Pool::create(one, {}); }), DER_DF_INVAL);
                 expect_whole(other);
             });
         }

@@ -80,7 +80,7 @@ TEST_F(Outage, EndsAnOperationInTimeAndTheSameHandlesGoOn)
         const auto expect_timeout = [](const char* what, const auto& action) {
             std::string message;
             int code = 0;
-            const double took = seconds_of([&] { code = error_of(action, &message); });
+            const double took = seconds_of([&] { code = der_of(action, &message); });
             EXPECT_EQ(code, DER_TIMEDOUT) << what << ": " << message;
             EXPECT_NE(message.find("does not answer"), std::string::npos) << message;
             EXPECT_GT(took, 1.5) << what;
@@ -154,7 +154,7 @@ TEST_F(Outage, AnUpdateInDoubtIsThereAsAWholeOrNotAtAll)
                 sleep_for(0.01 * round);
                 pause();
             });
-            const int code = error_of([&] { container->kv_put(keys, as_bytes(key), large); });
+            const int code = der_of([&] { container->kv_put(keys, as_bytes(key), large); });
             stopper.join();
             EXPECT_TRUE(code == 0 || code == DER_TIMEDOUT) << code;
             sleep_for(1);
@@ -233,8 +233,8 @@ TEST_F(Outage, AnAnswerThatDoesNotComeLosesNoExtent)
             OneExtent one(path);
             one.append();
             pause();
-            EXPECT_EQ(error_of([&] { one.publish(); }), DER_TIMEDOUT);
-            if (given_up_meanwhile) error_of([&] { one.release(); });
+            EXPECT_EQ(der_of([&] { one.publish(); }), DER_TIMEDOUT);
+            if (given_up_meanwhile) der_of([&] { one.release(); });
             resume();
             if (!given_up_meanwhile) one.release();
             if (one.published()) one.remove();
@@ -256,10 +256,10 @@ TEST_F(Outage, AnUpdateOfAProcessThatIsShutOutIsInDoubtAndLosesNoExtent)
             OneExtent one(path);
             one.append();
             raise(SIGSTOP);
-            const int code = error_of([&] { one.publish(); });
+            const int code = der_of([&] { one.publish(); });
             EXPECT_TRUE(code == DER_NO_PERM || (code == 0 && !learns_first)) << code;
-            EXPECT_EQ(error_of([&] { one.publish(); }), DER_NO_PERM);
-            error_of([&] { one.release(); });
+            EXPECT_EQ(der_of([&] { one.publish(); }), DER_NO_PERM);
+            der_of([&] { one.release(); });
         });
         int status = 0;
         EXPECT_EQ(waitpid(shut_out, &status, WUNTRACED), shut_out);
@@ -325,7 +325,7 @@ TEST_F(Outage, AProcessThatDiesAsItIsRegisteredKeepsNobodyFromRemovingThePool)
     EXPECT_EQ(waitpid(stopped, &status, WUNTRACED), stopped);
     run_user("", [&] {
         std::string message;
-        EXPECT_EQ(error_of([&] { OneExtent::rados().destroy(path); }, &message), DER_BUSY);
+        EXPECT_EQ(der_of([&] { OneExtent::rados().destroy(path); }, &message), DER_BUSY);
         EXPECT_NE(message.find("1 other processes have it open"), std::string::npos) << message;
     });
     kill(stopped, SIGCONT);

@@ -49,7 +49,7 @@ protected:
     {
         std::string message;
         int code = 0;
-        EXPECT_LT(seconds_of([&] { code = error_of(action, &message); }), 2);
+        EXPECT_LT(seconds_of([&] { code = der_of(action, &message); }), 2);
         EXPECT_EQ(code, DER_NO_PERM) << message;
         EXPECT_NE(message.find("ask for a Ceph user"), std::string::npos) << message;
     }

@@ -31,17 +31,17 @@ TEST_P(StoreContract, OnePoolPerPath)
 {
     PoolOptions options;
     options.backend = GetParam();
-    EXPECT_EQ(error_of([&] { Pool::create(path, options); }), DER_EXIST);
+    EXPECT_EQ(der_of([&] { Pool::create(path, options); }), DER_EXIST);
     const std::string none = pool_path(directory, GetParam(), "none");
-    EXPECT_EQ(error_of([&] { Pool::open(none, Access::read_write); }), DER_NONEXIST);
+    EXPECT_EQ(der_of([&] { Pool::open(none, Access::read_write); }), DER_NONEXIST);
     EXPECT_FALSE(std::filesystem::exists(directory / "none"));
     options.backend = "tape";
     std::string message;
-    EXPECT_EQ(error_of([&] { Pool::create(directory / "other", options); }, &message), DER_INVAL);
+    EXPECT_EQ(der_of([&] { Pool::create(directory / "other", options); }, &message), DER_INVAL);
     EXPECT_NE(message.find("lmdb"), std::string::npos) << message;
     options.backend = GetParam();
     options.targets = 257;
-    EXPECT_EQ(error_of([&] { Pool::create(pool_path(directory, GetParam(), "other"), options); }), DER_INVAL);
+    EXPECT_EQ(der_of([&] { Pool::create(pool_path(directory, GetParam(), "other"), options); }), DER_INVAL);
 }
 
 TEST_P(StoreContract, AsManyTargetsAsProcessorsUnlessToldOtherwise)
@@ -59,12 +59,12 @@ TEST_P(StoreContract, AsManyTargetsAsProcessorsUnlessToldOtherwise)
 
 TEST_P(StoreContract, ADestroyedPoolIsGone)
 {
-    EXPECT_EQ(error_of([&] { Pool::destroy(path, false); }), DER_BUSY);
+    EXPECT_EQ(der_of([&] { Pool::destroy(path, false); }), DER_BUSY);
     container.reset();
     pool.reset();
     Pool::destroy(path, false);
-    EXPECT_EQ(error_of([&] { Pool::open(path, Access::read_write); }), DER_NONEXIST);
-    EXPECT_EQ(error_of([&] { Pool::destroy(path, false); }), DER_NONEXIST);
+    EXPECT_EQ(der_of([&] { Pool::open(path, Access::read_write); }), DER_NONEXIST);
+    EXPECT_EQ(der_of([&] { Pool::destroy(path, false); }), DER_NONEXIST);
     path.clear();
 }
 
@@ -73,13 +73,13 @@ TEST_P(StoreContract, AReadOnlyPoolRefusesUpdates)
     container->kv_put(kv_object(1), as_bytes("key"), as_bytes("value"));
     auto reader = Pool::open(path, Access::read_only)->open_container("test");
     EXPECT_TRUE(kv_read(*reader, kv_object(1), as_bytes("key")).has_value());
-    EXPECT_EQ(error_of([&] { reader->kv_put(kv_object(1), as_bytes("key"), {}); }), DER_NO_PERM);
-    EXPECT_EQ(error_of([&] { reader->kv_remove(kv_object(1), as_bytes("key")); }), DER_NO_PERM);
-    EXPECT_EQ(error_of([&] { reader->array_set_size(array_object(1), {}, 1); }), DER_NO_PERM);
-    EXPECT_EQ(error_of([&] { reader->create_snapshot(""); }), DER_NO_PERM);
-    EXPECT_EQ(error_of([&] { reader->allocate_oids(1); }), DER_NO_PERM);
-    EXPECT_EQ(error_of([&] { reader->pool()->create_container(uuid_of(9), "", {}); }), DER_NO_PERM);
-    EXPECT_EQ(error_of([&] { reader->pool()->destroy_container("test", true); }), DER_NO_PERM);
+    EXPECT_EQ(der_of([&] { reader->kv_put(kv_object(1), as_bytes("key"), {}); }), DER_NO_PERM);
+    EXPECT_EQ(der_of([&] { reader->kv_remove(kv_object(1), as_bytes("key")); }), DER_NO_PERM);
+    EXPECT_EQ(der_of([&] { reader->array_set_size(array_object(1), {}, 1); }), DER_NO_PERM);
+    EXPECT_EQ(der_of([&] { reader->create_snapshot(""); }), DER_NO_PERM);
+    EXPECT_EQ(der_of([&] { reader->allocate_oids(1); }), DER_NO_PERM);
+    EXPECT_EQ(der_of([&] { reader->pool()->create_container(uuid_of(9), "", {}); }), DER_NO_PERM);
+    EXPECT_EQ(der_of([&] { reader->pool()->destroy_container("test", true); }), DER_NO_PERM);
 }
 
 TEST_P(StoreContract, ContainersAreFoundByLabelAndUuid)
@@ -98,17 +98,17 @@ TEST_P(StoreContract, ContainersAreFoundByLabelAndUuid)
     pool->create_container(uuid_of(3), "", {}); // no label
     pool->create_container(uuid_of(4), "", {});
     EXPECT_EQ(pool->containers().size(), 4U);
-    EXPECT_EQ(error_of([&] { pool->create_container(uuid_of(0xab), "", {}); }), DER_EXIST);
-    EXPECT_EQ(error_of([&] { pool->create_container(uuid_of(5), "test", {}); }), DER_EXIST);
-    EXPECT_EQ(error_of([&] { pool->create_container(uuid_of(5), "a/b", {}); }), DER_INVAL);
-    EXPECT_EQ(error_of([&] { pool->create_container(uuid_of(5), std::string(128, 'a'), {}); }), DER_INVAL);
+    EXPECT_EQ(der_of([&] { pool->create_container(uuid_of(0xab), "", {}); }), DER_EXIST);
+    EXPECT_EQ(der_of([&] { pool->create_container(uuid_of(5), "test", {}); }), DER_EXIST);
+    EXPECT_EQ(der_of([&] { pool->create_container(uuid_of(5), "a/b", {}); }), DER_INVAL);
+    EXPECT_EQ(der_of([&] { pool->create_container(uuid_of(5), std::string(128, 'a'), {}); }), DER_INVAL);
     EXPECT_EQ(
-        error_of([&] { pool->create_container(uuid_of(5), "00000000-0000-0000-0000-0000000000ac", {}); }),
+        der_of([&] { pool->create_container(uuid_of(5), "00000000-0000-0000-0000-0000000000ac", {}); }),
         DER_INVAL);
     EXPECT_EQ(pool->containers().size(), 4U);
     pool->create_container(uuid_of(5), std::string(127, 'a'), {});
-    EXPECT_EQ(error_of([&] { pool->open_container("none"); }), DER_NONEXIST);
-    EXPECT_EQ(error_of([&] { pool->open_container(""); }), DER_NONEXIST);
+    EXPECT_EQ(der_of([&] { pool->open_container("none"); }), DER_NONEXIST);
+    EXPECT_EQ(der_of([&] { pool->open_container(""); }), DER_NONEXIST);
 }
 
 TEST_P(StoreContract, ADestroyedContainerIsGoneAndItsHandlesSaySo)
@@ -119,22 +119,22 @@ TEST_P(StoreContract, ADestroyedContainerIsGoneAndItsHandlesSaySo)
     container->kv_put(kv_object(2), as_bytes("big"), big);
     container->create_snapshot("s");
     container->kv_put(kv_object(2), as_bytes("big"), big);
-    EXPECT_EQ(error_of([&] { pool->destroy_container("test", false); }), DER_BUSY);
+    EXPECT_EQ(der_of([&] { pool->destroy_container("test", false); }), DER_BUSY);
     pool->destroy_container("test", true);
     EXPECT_EQ(pool->containers().size(), 0U);
-    EXPECT_EQ(error_of([&] { pool->destroy_container("test", true); }), DER_NONEXIST);
-    EXPECT_EQ(error_of([&] { container->kv_put(kv_object(1), as_bytes("k"), {}); }), DER_NONEXIST);
-    EXPECT_EQ(error_of([&] { container->kv_put(kv_object(1), as_bytes("k"), big); }), DER_NONEXIST);
-    EXPECT_EQ(error_of([&] { kv_read(*container, kv_object(1), as_bytes("key1")); }), DER_NONEXIST);
-    EXPECT_EQ(error_of([&] { list_keys(*container, kv_object(1)); }), DER_NONEXIST);
-    EXPECT_EQ(error_of([&] { container->array_size(array_object(1), {}); }), DER_NONEXIST);
-    EXPECT_EQ(error_of([&] { write_cells(*container, array_object(1), {}, 0, big); }), DER_NONEXIST);
-    EXPECT_EQ(error_of([&] { container->create_snapshot(""); }), DER_NONEXIST);
-    EXPECT_EQ(error_of([&] { container->snapshots(); }), DER_NONEXIST);
-    EXPECT_EQ(error_of([&] { container->query(); }), DER_NONEXIST);
-    EXPECT_EQ(error_of([&] { container->allocate_oids(1); }), DER_NONEXIST);
-    EXPECT_EQ(error_of([&] { container->objects(); }), DER_NONEXIST);
-    EXPECT_EQ(error_of([&] { container->punch(kv_object(1)); }), DER_NONEXIST);
+    EXPECT_EQ(der_of([&] { pool->destroy_container("test", true); }), DER_NONEXIST);
+    EXPECT_EQ(der_of([&] { container->kv_put(kv_object(1), as_bytes("k"), {}); }), DER_NONEXIST);
+    EXPECT_EQ(der_of([&] { container->kv_put(kv_object(1), as_bytes("k"), big); }), DER_NONEXIST);
+    EXPECT_EQ(der_of([&] { kv_read(*container, kv_object(1), as_bytes("key1")); }), DER_NONEXIST);
+    EXPECT_EQ(der_of([&] { list_keys(*container, kv_object(1)); }), DER_NONEXIST);
+    EXPECT_EQ(der_of([&] { container->array_size(array_object(1), {}); }), DER_NONEXIST);
+    EXPECT_EQ(der_of([&] { write_cells(*container, array_object(1), {}, 0, big); }), DER_NONEXIST);
+    EXPECT_EQ(der_of([&] { container->create_snapshot(""); }), DER_NONEXIST);
+    EXPECT_EQ(der_of([&] { container->snapshots(); }), DER_NONEXIST);
+    EXPECT_EQ(der_of([&] { container->query(); }), DER_NONEXIST);
+    EXPECT_EQ(der_of([&] { container->allocate_oids(1); }), DER_NONEXIST);
+    EXPECT_EQ(der_of([&] { container->objects(); }), DER_NONEXIST);
+    EXPECT_EQ(der_of([&] { container->punch(kv_object(1)); }), DER_NONEXIST);
     // The name is free again, and nothing of the old one shows.
     pool->create_container(uuid_of(1), "test", {});
     container = pool->open_container("test");
@@ -156,8 +156,8 @@ TEST_P(StoreContract, ObjectIdsAreGivenOnce)
     EXPECT_EQ(container->allocate_oids(1), 10U);
     EXPECT_EQ(container->allocate_oids(1ULL << 48), 11U);
     for (const std::uint64_t all : {UINT64_MAX, UINT64_MAX / 2, (UINT64_C(1) << 48) + 1})
-        EXPECT_EQ(error_of([&] { container->allocate_oids(all); }), DER_OVERFLOW);
-    EXPECT_EQ(error_of([&] { container->allocate_oids(0); }), DER_INVAL);
+        EXPECT_EQ(der_of([&] { container->allocate_oids(all); }), DER_OVERFLOW);
+    EXPECT_EQ(der_of([&] { container->allocate_oids(0); }), DER_INVAL);
     EXPECT_EQ(container->allocate_oids(1), 11U + (1ULL << 48));
 }
 
@@ -225,14 +225,14 @@ TEST_P(StoreContract, CountersCountRequestsAndBytes)
 TEST_P(StoreContract, AClassThatCannotBeKeptIsRefused)
 {
     std::string message;
-    EXPECT_EQ(error_of([&] { container->kv_put({type_kv, 1}, as_bytes("k"), {}); }, &message), DER_INVAL);
+    EXPECT_EQ(der_of([&] { container->kv_put({type_kv, 1}, as_bytes("k"), {}); }, &message), DER_INVAL);
     EXPECT_NE(message.find("RP_2G1"), std::string::npos) << message;
     const std::uint64_t three_copies = 9ULL << 48 | 1ULL << 32;
     const std::uint64_t erasure_coded = 32ULL << 48 | 1ULL << 32;
-    EXPECT_EQ(error_of([&] { container->kv_put({type_kv | three_copies, 1}, as_bytes("k"), {}); }),
+    EXPECT_EQ(der_of([&] { container->kv_put({type_kv | three_copies, 1}, as_bytes("k"), {}); }),
               DER_INVAL);
-    EXPECT_EQ(error_of([&] { container->array_size({type_kv | erasure_coded, 1}, {}); }), DER_INVAL);
-    EXPECT_EQ(error_of([&] { Placement(1, kv_object(1, class_rp_2g1), 1); }), DER_INVAL);
+    EXPECT_EQ(der_of([&] { container->array_size({type_kv | erasure_coded, 1}, {}); }), DER_INVAL);
+    EXPECT_EQ(der_of([&] { Placement(1, kv_object(1, class_rp_2g1), 1); }), DER_INVAL);
     EXPECT_EQ(Placement(1, kv_object(1, 1ULL << 48 | 32ULL << 32), 4).groups(), 4U); // S32 on four targets
     const ReplicaSet set = Placement(1, kv_object(1, class_rp_2g1), 2).group(0);
     EXPECT_NE(set.targets[0], set.targets[1]);
@@ -272,7 +272,7 @@ TEST(StorePools, AreListedBelowADirectory)
     Pool::create(directory / "plain/second", {});
     EXPECT_EQ(Pool::list(directory.path().string()),
               (std::vector<std::string>{directory / "first", directory / "plain/second"}));
-    EXPECT_EQ(error_of([&] { Pool::list(directory / "missing"); }), DER_NONEXIST);
+    EXPECT_EQ(der_of([&] { Pool::list(directory / "missing"); }), DER_NONEXIST);
 }
 
 } // namespace

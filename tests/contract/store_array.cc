@@ -43,12 +43,12 @@ TEST_P(ArrayContract, AttributesAreKeptWithTheObject)
     ASSERT_TRUE(got.has_value());
     EXPECT_EQ(got->cell_size, 8U);
     EXPECT_EQ(got->chunk_size, 1000U);
-    EXPECT_EQ(error_of([&] { container->array_create(oid, {8, 1000}); }), DER_EXIST);
-    EXPECT_EQ(error_of([&] { container->array_create(array_object(2), {0, 1000}); }), DER_INVAL);
-    EXPECT_EQ(error_of([&] { container->array_create(array_object(2), {8, 0}); }), DER_INVAL);
-    EXPECT_EQ(error_of([&] { container->array_create(array_object(2), {8, (1ULL << 63) - 1}); }),
+    EXPECT_EQ(der_of([&] { container->array_create(oid, {8, 1000}); }), DER_EXIST);
+    EXPECT_EQ(der_of([&] { container->array_create(array_object(2), {0, 1000}); }), DER_INVAL);
+    EXPECT_EQ(der_of([&] { container->array_create(array_object(2), {8, 0}); }), DER_INVAL);
+    EXPECT_EQ(der_of([&] { container->array_create(array_object(2), {8, (1ULL << 63) - 1}); }),
               DER_OVERFLOW);
-    EXPECT_EQ(error_of([&] { container->array_create(array_object(2), {1, (1ULL << 63) + 1}); }),
+    EXPECT_EQ(der_of([&] { container->array_create(array_object(2), {1, (1ULL << 63) + 1}); }),
               DER_OVERFLOW);
     EXPECT_FALSE(container->array_attributes(array_object(2)).has_value());
     container->array_create(array_object(3), {1, 1ULL << 63}); // the largest
@@ -106,9 +106,9 @@ TEST_P(ArrayContract, RangesAndMemoryMayBeInDifferentPieces)
     EXPECT_EQ(container->array_size(oid, attributes), 1001U);
     const auto middle = read_cells(*container, oid, attributes, 400, 499);
     EXPECT_TRUE(std::equal(middle.begin(), middle.end(), data.begin() + 4 * 201));
-    EXPECT_EQ(error_of([&] { container->array_write(oid, attributes, ranges, std::span(memory).first(3)); }),
+    EXPECT_EQ(der_of([&] { container->array_write(oid, attributes, ranges, std::span(memory).first(3)); }),
               DER_IO_INVAL);
-    EXPECT_EQ(error_of([&] { container->array_read(oid, attributes, std::span(ranges).first(1), pieces); }),
+    EXPECT_EQ(der_of([&] { container->array_read(oid, attributes, std::span(ranges).first(1), pieces); }),
               DER_IO_INVAL);
 }
 
@@ -294,19 +294,19 @@ TEST_P(ArrayContract, OffsetsReachTo2To63Bytes)
         write_cells(*container, oid, attributes, cells - 40, data);
         EXPECT_EQ(read_cells(*container, oid, attributes, cells - 40, 40), data);
         EXPECT_EQ(container->array_size(oid, attributes), cells);
-        EXPECT_EQ(error_of([&] { write_cells(*container, oid, attributes, cells - 39, data); }),
+        EXPECT_EQ(der_of([&] { write_cells(*container, oid, attributes, cells - 39, data); }),
                   DER_OVERFLOW);
-        EXPECT_EQ(error_of([&] { write_cells(*container, oid, attributes, UINT64_MAX - 1, data); }),
+        EXPECT_EQ(der_of([&] { write_cells(*container, oid, attributes, UINT64_MAX - 1, data); }),
                   DER_OVERFLOW);
-        EXPECT_EQ(error_of([&] { container->array_set_size(oid, attributes, cells + 1); }), DER_OVERFLOW);
+        EXPECT_EQ(der_of([&] { container->array_set_size(oid, attributes, cells + 1); }), DER_OVERFLOW);
         container->array_set_size(oid, attributes, cells - 1);
         EXPECT_EQ(container->array_size(oid, attributes), cells - 1);
         container->array_set_size(oid, attributes, 10);
         EXPECT_EQ(container->array_size(oid, attributes), 10U);
     }
-    EXPECT_EQ(error_of([&] { container->array_size(array_object(5), {0, 1}); }), DER_INVAL);
-    EXPECT_EQ(error_of([&] { container->array_size(array_object(5), {1, 0}); }), DER_INVAL);
-    EXPECT_EQ(error_of([&] { container->array_size(array_object(5), {1ULL << 40, 1ULL << 40}); }),
+    EXPECT_EQ(der_of([&] { container->array_size(array_object(5), {0, 1}); }), DER_INVAL);
+    EXPECT_EQ(der_of([&] { container->array_size(array_object(5), {1, 0}); }), DER_INVAL);
+    EXPECT_EQ(der_of([&] { container->array_size(array_object(5), {1ULL << 40, 1ULL << 40}); }),
               DER_OVERFLOW);
 }
 

@@ -132,7 +132,7 @@ TEST_P(BelowContract, AnUpdateTellsWhatItReplaced)
     EXPECT_EQ(remove(), "none");
     std::vector<std::byte> too_large(max_replaced + 1);
     Replaced replaced{.into = too_large, .size = {}};
-    EXPECT_EQ(error_of([&] { container->kv_remove(oid, as_bytes("key"), {}, &replaced); }), DER_INVAL);
+    EXPECT_EQ(der_of([&] { container->kv_remove(oid, as_bytes("key"), {}, &replaced); }), DER_INVAL);
 }
 
 TEST_P(BelowContract, OfManyWhoReplaceAtOnceEachIsToldOfAnotherValue)

@@ -78,9 +78,9 @@ TEST_P(KeyValueContract, SeveralValuesComeBackTogether)
     }
     container->kv_get_many(kv_object(2), {});
     KeyRead none{{}, {}, {}};
-    EXPECT_EQ(error_of([&] { container->kv_get_many(kv_object(2), {&none, 1}); }), DER_INVAL);
+    EXPECT_EQ(der_of([&] { container->kv_get_many(kv_object(2), {&none, 1}); }), DER_INVAL);
     KeyRead one{as_bytes("1"), {}, {}};
-    EXPECT_EQ(error_of([&] { container->kv_get_many(kv_object(2), {&one, 1}, 12345); }), DER_NONEXIST);
+    EXPECT_EQ(der_of([&] { container->kv_get_many(kv_object(2), {&one, 1}, 12345); }), DER_NONEXIST);
 }
 
 TEST_P(KeyValueContract, OverwritingTakesThePlaceOfTheOldValue)
@@ -102,13 +102,13 @@ TEST_P(KeyValueContract, ConditionsHold)
     const ObjectId oid = kv_object(1, class_s2);
     const auto big = pattern(100000, 3);
     std::string message;
-    EXPECT_EQ(error_of([&] { container->kv_put(oid, as_bytes("k"), as_bytes("a"), Condition::must_exist); },
+    EXPECT_EQ(der_of([&] { container->kv_put(oid, as_bytes("k"), as_bytes("a"), Condition::must_exist); },
                        &message),
               DER_NONEXIST);
     EXPECT_NE(message.find("\"k\""), std::string::npos) << message;
     EXPECT_EQ(value_of(oid, "k"), "(none)");
     container->kv_put(oid, as_bytes("k"), as_bytes("a"), Condition::must_not_exist);
-    EXPECT_EQ(error_of([&] { container->kv_put(oid, as_bytes("k"), big, Condition::must_not_exist); }),
+    EXPECT_EQ(der_of([&] { container->kv_put(oid, as_bytes("k"), big, Condition::must_not_exist); }),
               DER_EXIST);
     EXPECT_EQ(value_of(oid, "k"), "a");
     container->kv_put(oid, as_bytes("k"), as_bytes("b"), Condition::must_exist);
@@ -127,7 +127,7 @@ TEST_P(KeyValueContract, OfManyWhoInsertAtOnceOneSucceeds)
         threads.emplace_back([&] {
             for (int i = 0; i < 50; ++i) {
                 const std::string key = "key" + std::to_string(i);
-                if (error_of([&] {
+                if (der_of([&] {
                         container->kv_put(kv_object(1, class_sx), as_bytes(key), {},
                                           Condition::must_not_exist);
                     }) == 0) {
@@ -197,10 +197,10 @@ TEST_P(KeyValueContract, LongKeysAreToldApart)
     EXPECT_TRUE(container->kv_remove(oid, as_bytes(stem + "7")));
     EXPECT_EQ(value_of(oid, stem + "7"), "(none)");
     EXPECT_EQ(value_of(oid, stem + "8"), "v81ss8");
-    EXPECT_EQ(error_of([&] { container->kv_put(oid, as_bytes(std::string((1 << 20) + 1, 'x')), {}); }),
+    EXPECT_EQ(der_of([&] { container->kv_put(oid, as_bytes(std::string((1 << 20) + 1, 'x')), {}); }),
               DER_KEY2BIG);
-    EXPECT_EQ(error_of([&] { container->kv_put(oid, {}, {}); }), DER_INVAL);
-    EXPECT_EQ(error_of([&] { kv_read(*container, oid, {}); }), DER_INVAL);
+    EXPECT_EQ(der_of([&] { container->kv_put(oid, {}, {}); }), DER_INVAL);
+    EXPECT_EQ(der_of([&] { kv_read(*container, oid, {}); }), DER_INVAL);
 }
 
 TEST_P(KeyValueContract, AListingGoesOnWhereItStopped)
@@ -237,7 +237,7 @@ TEST_P(KeyValueContract, AListingGoesOnWhereItStopped)
     EXPECT_TRUE(list_keys(*container, kv_object(99)).empty());
     ListPosition nonsense;
     nonsense.length = 200;
-    EXPECT_EQ(error_of([&] { container->kv_list(oid, nonsense, [](Bytes, std::uint64_t) { return true; }); }),
+    EXPECT_EQ(der_of([&] { container->kv_list(oid, nonsense, [](Bytes, std::uint64_t) { return true; }); }),
               DER_INVAL);
 }
 
@@ -343,7 +343,7 @@ TEST_P(KeyValueContract, TwoCopiesAreKept)
             container->kv_put(oid, as_bytes("key" + std::to_string(i)), pattern(i % 2 == 0 ? 100 : 70000, 1));
         for (int i = 0; i < 50; i += 5)
             EXPECT_TRUE(container->kv_remove(oid, as_bytes("key" + std::to_string(i))));
-        EXPECT_EQ(error_of([&] { container->kv_put(oid, as_bytes("key1"), {}, Condition::must_not_exist); }),
+        EXPECT_EQ(der_of([&] { container->kv_put(oid, as_bytes("key1"), {}, Condition::must_not_exist); }),
                   DER_EXIST);
         EXPECT_EQ(list_keys(*container, oid).size(), 40U);
         EXPECT_EQ(kv_read(*container, oid, as_bytes("key1")), pattern(70000, 1));

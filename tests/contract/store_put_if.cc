@@ -11,11 +11,11 @@ class PutIfContract : public StoreTest {
 protected:
     int put_if(const ObjectId& oid, const Precondition& condition, Bytes value)
     {
-        return error_of([&] { container->kv_put(oid, as_bytes("key"), value, condition); });
+        return der_of([&] { container->kv_put(oid, as_bytes("key"), value, condition); });
     }
     int remove_if(const ObjectId& oid, Bytes expected)
     {
-        return error_of([&] { container->kv_remove(oid, as_bytes("key"), Precondition::equals(expected)); });
+        return der_of([&] { container->kv_remove(oid, as_bytes("key"), Precondition::equals(expected)); });
     }
     std::optional<std::vector<std::byte>> value_of(const ObjectId& oid, Epoch epoch = latest)
     {
@@ -54,7 +54,7 @@ TEST_P(PutIfContract, OnlyTheExpectedValueIsReplaced)
     }
     std::string message;
     container->kv_put(kv_object(1), as_bytes("key"), as_bytes("a"));
-    EXPECT_EQ(error_of(
+    EXPECT_EQ(der_of(
                   [&] {
                       container->kv_put(kv_object(1), as_bytes("key"), {},
                                         Precondition::equals(as_bytes("b")));

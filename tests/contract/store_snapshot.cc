@@ -39,7 +39,7 @@ TEST_P(SnapshotContract, ASnapshotFixesAPointInTime)
             kv_read(*container, oid, as_bytes("only" + std::to_string(step + 1)), epoch).has_value());
     }
     EXPECT_TRUE(list_keys(*container, oid).empty());
-    EXPECT_EQ(error_of([&] { kv_read(*container, oid, as_bytes("always"), epochs[1] + 1); }), DER_NONEXIST)
+    EXPECT_EQ(der_of([&] { kv_read(*container, oid, as_bytes("always"), epochs[1] + 1); }), DER_NONEXIST)
         << "an epoch that is no snapshot";
 }
 
@@ -88,10 +88,10 @@ TEST_P(SnapshotContract, SnapshotsAreListedAndRemoved)
     EXPECT_FALSE(container->has_snapshot(first + 1));
     container->destroy_snapshot(first);
     EXPECT_FALSE(container->has_snapshot(first));
-    EXPECT_EQ(error_of([&] { container->destroy_snapshot(first); }), DER_NONEXIST);
-    EXPECT_EQ(error_of([&] { kv_read(*container, kv_object(1), as_bytes("k"), first); }), DER_NONEXIST);
+    EXPECT_EQ(der_of([&] { container->destroy_snapshot(first); }), DER_NONEXIST);
+    EXPECT_EQ(der_of([&] { kv_read(*container, kv_object(1), as_bytes("k"), first); }), DER_NONEXIST);
     EXPECT_EQ(container->query().snapshots, 1U);
-    EXPECT_EQ(error_of([&] { container->create_snapshot(std::string(256, 'n')); }), DER_INVAL);
+    EXPECT_EQ(der_of([&] { container->create_snapshot(std::string(256, 'n')); }), DER_INVAL);
 }
 
 TEST_P(SnapshotContract, ANameIsGivenOnce)
@@ -99,21 +99,21 @@ TEST_P(SnapshotContract, ANameIsGivenOnce)
     const auto other = pool->open_container("test");
     std::string message;
     const Epoch first = container->create_snapshot("name");
-    EXPECT_EQ(error_of([&] { container->create_snapshot("name"); }, &message), DER_EXIST);
+    EXPECT_EQ(der_of([&] { container->create_snapshot("name"); }, &message), DER_EXIST);
     EXPECT_NE(message.find("\"name\""), std::string::npos) << message;
     EXPECT_NE(message.find(std::to_string(first)), std::string::npos) << message;
-    EXPECT_EQ(error_of([&] { other->create_snapshot("name"); }), DER_EXIST);
+    EXPECT_EQ(der_of([&] { other->create_snapshot("name"); }), DER_EXIST);
     EXPECT_EQ(container->snapshots().size(), 1U);
     // Without a name there may be any number.
     container->create_snapshot("");
     container->create_snapshot("");
     const Epoch longer = other->create_snapshot("name ");
-    EXPECT_EQ(error_of([&] { container->create_snapshot("name "); }), DER_EXIST);
+    EXPECT_EQ(der_of([&] { container->create_snapshot("name "); }), DER_EXIST);
     // It is free again when its snapshot is gone, for those who knew it and for others.
     other->destroy_snapshots(std::array{first, longer});
     container->create_snapshot("name");
     other->create_snapshot("name ");
-    EXPECT_EQ(error_of([&] { other->create_snapshot("name"); }), DER_EXIST);
+    EXPECT_EQ(der_of([&] { other->create_snapshot("name"); }), DER_EXIST);
     EXPECT_EQ(container->snapshots().size(), 4U);
     // What was refused has left nothing.
     for (const CheckFinding& one : Pool::check(path, {}).findings)
@@ -127,7 +127,7 @@ TEST_P(SnapshotContract, OfManyWhoGiveANameAtOnceOneSucceeds)
     for (int t = 0; t < 4; ++t) {
         threads.emplace_back([&, mine = pool->open_container("test")] {
             for (int i = 0; i < 10; ++i)
-                if (error_of([&] { mine->create_snapshot("name " + std::to_string(i)); }) == 0) ++made;
+                if (der_of([&] { mine->create_snapshot("name " + std::to_string(i)); }) == 0) ++made;
         });
     }
     for (auto& thread : threads)
@@ -194,7 +194,7 @@ TEST_P(SnapshotContract, SeveralAreRemovedTogether)
     EXPECT_EQ(container->destroy_snapshots(gone), 0U);
     ASSERT_EQ(container->snapshots().size(), 1U);
     EXPECT_EQ(kv_read(*container, oid, as_bytes("k"), kept), pattern(100000, 20));
-    EXPECT_EQ(error_of([&] { kv_read(*container, oid, as_bytes("k"), all[21]); }), DER_NONEXIST);
+    EXPECT_EQ(der_of([&] { kv_read(*container, oid, as_bytes("k"), all[21]); }), DER_NONEXIST);
     container->destroy_snapshot(kept);
     EXPECT_EQ(count(), plain + 1) << "the record of the newest stays";
     container->destroy_snapshot(container->create_snapshot(""));

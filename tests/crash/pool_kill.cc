@@ -121,11 +121,11 @@ protected:
     // What processes that know of nothing find; each asks in another order.
     static int find_whole_or_none(const std::string& path, bool destroy_first)
     {
-        const auto connect = [&] { return error_of([&] { Pool::open(path, Access::read_only); }); };
+        const auto connect = [&] { return der_of([&] { Pool::open(path, Access::read_only); }); };
         const auto create = [&] {
-            return error_of([&] { Pool::create(path, options_of(Durability::process)); });
+            return der_of([&] { Pool::create(path, options_of(Durability::process)); });
         };
-        const auto destroy = [&] { return error_of([&] { Pool::destroy(path, false); }); };
+        const auto destroy = [&] { return der_of([&] { Pool::destroy(path, false); }); };
         const int there = connect();
         if (there == 0) {
             const PoolInfo info = Pool::open(path, Access::read_only)->query();
@@ -195,7 +195,7 @@ TEST_F(PoolKill, ThreeAfterEachOther)
         for (int after = 0; after < 3; ++after) {
             const bool destroyer = random() % 2 == 0;
             killed_at(static_cast<int>(random() % 30), [&] {
-                error_of([&] {
+                der_of([&] {
                     if (destroyer)
                         Pool::destroy(path, false);
                     else
@@ -215,7 +215,7 @@ TEST_F(PoolKill, ACreateThatFailsLeavesNothing)
                       std::signal(SIGXFSZ, SIG_IGN);
                       const rlimit limit{most, most};
                       setrlimit(RLIMIT_FSIZE, &limit);
-                      const int error = error_of([&] { Pool::create(path, options_of(Durability::power)); });
+                      const int error = der_of([&] { Pool::create(path, options_of(Durability::power)); });
                       return error == DER_NOSPACE ? 0 : 1;
                   }),
                   0)
@@ -225,12 +225,12 @@ TEST_F(PoolKill, ACreateThatFailsLeavesNothing)
     PoolOptions bad = options_of(Durability::process);
     for (const char* label : {"../../x", "..", ".", "a b", "a/b"}) {
         bad.label = label;
-        EXPECT_EQ(error_of([&] { Pool::create(path, bad); }), DER_INVAL) << label;
+        EXPECT_EQ(der_of([&] { Pool::create(path, bad); }), DER_INVAL) << label;
         EXPECT_TRUE(fs::is_empty(directory.path())) << label;
     }
     bad.label.clear();
     bad.target_directories = {directory / "nowhere"};
-    EXPECT_EQ(error_of([&] { Pool::create(path, bad); }), DER_NONEXIST);
+    EXPECT_EQ(der_of([&] { Pool::create(path, bad); }), DER_NONEXIST);
     EXPECT_TRUE(fs::is_empty(directory.path()));
 }
 

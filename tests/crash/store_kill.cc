@@ -126,7 +126,7 @@ private:
     }
     void pass_a_container()
     {
-        error_of([&] { container_->pool()->create_container(uuid_of(77), "passing", {}); });
+        der_of([&] { container_->pool()->create_container(uuid_of(77), "passing", {}); });
         container_->pool()->open_container("passing")->kv_put(kv_object(9, class_sx), as_bytes("k"),
                                                               pattern(70000, 1));
         container_->pool()->destroy_container("passing", true);
@@ -317,7 +317,7 @@ TEST(StoreKill, WritersKilledAtRandomMomentsLeaveWhatTheyAcknowledged)
     int destroyed = -1;
     std::string message;
     for (int wait = 0; destroyed != 0 && wait < 30; ++wait) {
-        destroyed = error_of([&] { Pool::destroy(path, true); }, &message);
+        destroyed = der_of([&] { Pool::destroy(path, true); }, &message);
         if (destroyed != 0) std::this_thread::sleep_for(std::chrono::seconds(1));
     }
     EXPECT_EQ(destroyed, 0) << message;

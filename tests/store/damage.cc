@@ -86,7 +86,7 @@ TEST_P(Damage, EveryFlippedBitOfARecordIsFound)
             const auto flip = [&](auto&, auto& value) { value[i] ^= static_cast<std::byte>(1U << i % 8); };
             change_record(oid, as_bytes(key), 0, flip);
             std::string message;
-            EXPECT_EQ(error_of([&] { kv_read(*container, oid, as_bytes(key)); }, &message), DER_CSUM)
+            EXPECT_EQ(der_of([&] { kv_read(*container, oid, as_bytes(key)); }, &message), DER_CSUM)
                 << "byte " << i;
             for (const std::string& name :
                  {std::string("pool"), std::string("target"), std::string("container test"),
@@ -110,7 +110,7 @@ TEST_P(Damage, ADamagedRecordIsListedFoundAndReplaced)
     ListPosition position;
     int errors = 0;
     while (!position.done) {
-        errors += error_of([&] {
+        errors += der_of([&] {
                       container->kv_list(oid, position, [&](Bytes key, std::uint64_t) {
                           seen.emplace(as_text(key));
                           return true;
@@ -131,7 +131,7 @@ TEST_P(Damage, ADamagedRecordIsListedFoundAndReplaced)
     EXPECT_TRUE(container->kv_remove(oid, as_bytes("key51")));
     change_record(oid, as_bytes("key52"), 0,
                   [](auto&, auto& value) { value.back() ^= std::byte{4}; }); // the value itself
-    EXPECT_EQ(error_of([&] { kv_read(*container, oid, as_bytes("key52")); }), DER_CSUM);
+    EXPECT_EQ(der_of([&] { kv_read(*container, oid, as_bytes("key52")); }), DER_CSUM);
     EXPECT_FALSE(Pool::check(path, {false, false}).damaged()) << "without data only the structure";
     EXPECT_TRUE(Pool::check(path, {true, false}).damaged());
     container->punch(oid);
@@ -151,7 +151,7 @@ TEST_P(Damage, ADamagedRecordThatASnapshotNeedsIsNotSilentlyAbsentThere)
     container->punch(oid);
     EXPECT_TRUE(list_keys(*container, oid).empty());
     for (const char* key : {"put", "remove", "punch"})
-        EXPECT_EQ(error_of([&] { kv_read(*container, oid, as_bytes(key), snapshot); }), DER_CSUM) << key;
+        EXPECT_EQ(der_of([&] { kv_read(*container, oid, as_bytes(key), snapshot); }), DER_CSUM) << key;
     container->destroy_snapshot(snapshot);
     EXPECT_TRUE(Pool::check(path, {}).findings.empty());
 }
@@ -162,9 +162,9 @@ TEST_P(Damage, AFlippedByteInAStoredKeyIsNoSilentAbsence)
     for (const char* key : {"alpha", "beta0", "delta"})
         container->kv_put(oid, as_bytes(key), as_bytes("value"));
     change_record(oid, as_bytes("beta0"), 0, [](auto& key, auto&) { key.back() ^= std::byte{1}; });
-    EXPECT_EQ(error_of([&] { kv_read(*container, oid, as_bytes("beta0")); }), DER_CSUM);
-    EXPECT_EQ(error_of([&] { kv_read(*container, oid, as_bytes("beta1")); }), DER_CSUM);
-    EXPECT_EQ(error_of([&] { list_keys(*container, oid); }), DER_CSUM);
+    EXPECT_EQ(der_of([&] { kv_read(*container, oid, as_bytes("beta0")); }), DER_CSUM);
+    EXPECT_EQ(der_of([&] { kv_read(*container, oid, as_bytes("beta1")); }), DER_CSUM);
+    EXPECT_EQ(der_of([&] { list_keys(*container, oid); }), DER_CSUM);
     EXPECT_EQ(kv_read(*container, oid, as_bytes("alpha")), to_bytes("value"));
     EXPECT_EQ(kv_read(*container, oid, as_bytes("delta")), to_bytes("value"));
     EXPECT_TRUE(has_finding(Pool::check(path, {}), CheckFinding::Severity::damage, "beta1"));
@@ -183,7 +183,7 @@ TEST_P(Damage, ARecordUnderADamagedKeyIsPutBack)
         {"itself, conditional",
          [&] {
              EXPECT_EQ(
-                 error_of([&] { container->kv_put(oid, as_bytes("beta0"), {}, Condition::must_not_exist); }),
+                 der_of([&] { container->kv_put(oid, as_bytes("beta0"), {}, Condition::must_not_exist); }),
                  DER_EXIST);
              container->kv_put(oid, as_bytes("beta0"), as_bytes("value"), Condition::must_exist);
          }},
@@ -228,14 +228,14 @@ TEST_P(Damage, TheSecondCopyStandsInForADamagedFirst)
     EXPECT_EQ(kv_read(*container, oid, as_bytes("small")), to_bytes("value"));
     EXPECT_EQ(kv_read(*container, oid, as_bytes("header")), to_bytes("value"));
     EXPECT_EQ(kv_read(*container, oid, as_bytes("big")), pattern(100000, 1));
-    EXPECT_EQ(error_of([&] { kv_read(*container, oid, as_bytes("both")); }), DER_CSUM);
+    EXPECT_EQ(der_of([&] { kv_read(*container, oid, as_bytes("both")); }), DER_CSUM);
     std::vector<std::byte> big(100000), small(5), both(5);
     std::vector<KeyRead> reads = {{as_bytes("small"), small, {}}, {as_bytes("big"), big, {}}};
     container->kv_get_many(oid, reads);
     EXPECT_EQ(small, to_bytes("value"));
     EXPECT_EQ(big, pattern(100000, 1));
     reads.push_back({as_bytes("both"), both, {}});
-    EXPECT_EQ(error_of([&] { container->kv_get_many(oid, reads); }), DER_CSUM);
+    EXPECT_EQ(der_of([&] { container->kv_get_many(oid, reads); }), DER_CSUM);
     EXPECT_EQ(list_keys(*container, oid).size(), 4U);
     auto backend = below();
     const unsigned first = Placement(1, array, backend->targets()).group(0).targets[0];
@@ -289,7 +289,7 @@ TEST_P(Damage, APoolWithADamagedHeaderIsCheckedAllTheSame)
         });
     };
     change_header([](auto& value) { value[40] ^= std::byte{1}; });
-    EXPECT_EQ(error_of([&] { Pool::open(path, Access::read_write); }), DER_CSUM);
+    EXPECT_EQ(der_of([&] { Pool::open(path, Access::read_write); }), DER_CSUM);
     CheckReport report = Pool::check(path, {});
     EXPECT_TRUE(report.damaged());
     EXPECT_GE(report.records, 1U);
@@ -305,9 +305,9 @@ TEST_P(Damage, APoolWithADamagedHeaderIsCheckedAllTheSame)
     for (const unsigned version : {4U, 1U}) {
         change_header([&](auto& value) { set_version(value, static_cast<std::uint8_t>(version)); });
         std::string message;
-        EXPECT_EQ(error_of([&] { Pool::open(path, Access::read_write); }, &message), DER_DF_INCOMPT);
+        EXPECT_EQ(der_of([&] { Pool::open(path, Access::read_write); }, &message), DER_DF_INCOMPT);
         EXPECT_NE(message.find("version " + std::to_string(version)), std::string::npos) << message;
-        EXPECT_EQ(error_of([&] { Pool::check(path, {}); }), DER_DF_INCOMPT) << "which is no damage";
+        EXPECT_EQ(der_of([&] { Pool::check(path, {}); }), DER_DF_INCOMPT) << "which is no damage";
     }
     change_header([&](auto& value) { set_version(value, 3); });
     reopen();
@@ -330,7 +330,7 @@ TEST_P(Damage, ALostHeaderIsDamageAndNotMadeAnew)
     }
     for (const Access access : {Access::read_only, Access::read_write}) {
         std::string message;
-        EXPECT_EQ(error_of([&] { Pool::open(path, access); }, &message), DER_DF_INVAL);
+        EXPECT_EQ(der_of([&] { Pool::open(path, access); }, &message), DER_DF_INVAL);
         EXPECT_NE(message.find("no header"), std::string::npos) << message;
     }
     EXPECT_TRUE(Pool::check(path, {true, true}).damaged());
@@ -362,9 +362,9 @@ TEST_P(Damage, TargetsThatWereMixedUpAreRefused)
     // A pool's targets are looked at when they are needed.
     const auto mixed_up = Pool::open(path, Access::read_write);
     std::string message;
-    EXPECT_EQ(error_of([&] { mixed_up->query(); }, &message), DER_DF_INVAL);
+    EXPECT_EQ(der_of([&] { mixed_up->query(); }, &message), DER_DF_INVAL);
     EXPECT_NE(message.find("target 3"), std::string::npos) << message;
-    EXPECT_EQ(error_of([&] { mixed_up->create_container(Uuid{7}, "everywhere", {}); }), DER_DF_INVAL);
+    EXPECT_EQ(der_of([&] { mixed_up->create_container(Uuid{7}, "everywhere", {}); }), DER_DF_INVAL);
     EXPECT_EQ(mixed_up->containers().size(), 1U) << "nothing was half made";
     EXPECT_TRUE(has_finding(Pool::check(path, {}), CheckFinding::Severity::damage, "target 3"));
 }
@@ -387,7 +387,7 @@ TEST_P(Damage, MetadataThatDoesNotFitIsFound)
         backend->target(1).write(
             [&](WriteTransaction& transaction) { transaction.erase(snapshot_key(1, snapshot).view()); });
     }
-    EXPECT_EQ(error_of([&] { pool->open_container("test")->query(); }), DER_CSUM);
+    EXPECT_EQ(der_of([&] { pool->open_container("test")->query(); }), DER_CSUM);
     EXPECT_EQ(pool->open_container("other")->query().label, "other");
     const CheckReport report = Pool::check(path, {});
     EXPECT_TRUE(has_finding(report, CheckFinding::Severity::damage, "metadata, record"));
@@ -497,7 +497,7 @@ TEST_F(FileDamage, AFlippedByteInAStoredValue)
     close();
     ASSERT_GE(flip_in_files(".mdb", as_bytes("the value of number <33>"), 3), 1);
     reopen();
-    EXPECT_EQ(error_of([&] { kv_read(*container, oid, as_bytes("key33")); }), DER_CSUM);
+    EXPECT_EQ(der_of([&] { kv_read(*container, oid, as_bytes("key33")); }), DER_CSUM);
     EXPECT_EQ(kv_read(*container, oid, as_bytes("key34")), to_bytes("the value of number <34>"));
     EXPECT_TRUE(has_finding(Pool::check(path, {}), CheckFinding::Severity::damage, "key33"));
 }
@@ -513,7 +513,7 @@ TEST_F(FileDamage, AFlippedByteInAStoredKey)
         const std::string key = "temperature" + std::to_string(110 + 7 * offset % 30) + "K";
         ASSERT_GE(flip_in_files(".mdb", as_bytes(key), offset), 1);
         reopen();
-        EXPECT_EQ(error_of([&] { kv_read(*container, oid, as_bytes(key)); }), DER_CSUM)
+        EXPECT_EQ(der_of([&] { kv_read(*container, oid, as_bytes(key)); }), DER_CSUM)
             << key << " at " << offset;
         EXPECT_TRUE(Pool::check(path, {}).damaged());
         close();
@@ -540,10 +540,10 @@ TEST_F(FileDamage, AFlippedByteInABulkExtent)
     ASSERT_EQ(flip_in_files(".ext", Bytes(cells).subspan(500000, 64), 7), 1);
     reopen();
     std::string message;
-    EXPECT_EQ(error_of([&] { kv_read(*container, oid, as_bytes("bad")); }, &message), DER_CSUM);
+    EXPECT_EQ(der_of([&] { kv_read(*container, oid, as_bytes("bad")); }, &message), DER_CSUM);
     EXPECT_NE(message.find("\"bad\""), std::string::npos) << message;
     EXPECT_EQ(kv_read(*container, oid, as_bytes("good")), pattern(200000, 9));
-    EXPECT_EQ(error_of([&] { read_cells(*container, array, {1, 1 << 20}, 0, 1 << 20); }, &message), DER_CSUM);
+    EXPECT_EQ(der_of([&] { read_cells(*container, array, {1, 1 << 20}, 0, 1 << 20); }, &message), DER_CSUM);
     EXPECT_NE(message.find("chunk 0"), std::string::npos) << message;
     // Without verifying it is read as it is.
     auto as_it_is = read_cells(*container, array, {1, 1 << 20}, 0, 1 << 20, latest, nullptr, Verify::no);
@@ -557,7 +557,7 @@ TEST_F(FileDamage, AFlippedByteInABulkExtent)
     EXPECT_TRUE(has_finding(report, CheckFinding::Severity::damage, "chunk 0"));
     EXPECT_EQ(report.findings.size(), 2U);
     // A write over the damaged block alone cannot keep its rest; one over all of it can.
-    EXPECT_EQ(error_of([&] { write_cells(*container, array, {1, 1 << 20}, 500000, pattern(10, 1)); }),
+    EXPECT_EQ(der_of([&] { write_cells(*container, array, {1, 1 << 20}, 500000, pattern(10, 1)); }),
               DER_CSUM);
     write_cells(*container, array, {1, 1 << 20}, 7 << 16, pattern(1 << 16, 3));
     EXPECT_EQ(read_cells(*container, array, {1, 1 << 20}, 0, 1 << 20).size(), cells.size());
@@ -567,7 +567,7 @@ TEST_F(FileDamage, AFlippedByteInABulkExtent)
     for (const auto& file : files(".ext"))
         std::filesystem::remove(file);
     reopen();
-    EXPECT_EQ(error_of([&] {
+    EXPECT_EQ(der_of([&] {
                   read_cells(*container, array, {1, 1 << 20}, 0, 1 << 20, latest, nullptr, Verify::no);
               }),
               DER_CSUM);
@@ -585,12 +585,12 @@ TEST_F(FileDamage, AnExtentFileThatWasCutOffOrRemoved)
     std::filesystem::resize_file(extents[0], 300000);
     reopen();
     EXPECT_EQ(kv_read(*container, oid, as_bytes("first")), pattern(200000, 1));
-    EXPECT_EQ(error_of([&] { kv_read(*container, oid, as_bytes("last")); }), DER_CSUM);
+    EXPECT_EQ(der_of([&] { kv_read(*container, oid, as_bytes("last")); }), DER_CSUM);
     EXPECT_TRUE(has_finding(Pool::check(path, {}), CheckFinding::Severity::damage, "\"last\"", "cut off"));
     close();
     std::filesystem::remove(extents[0]);
     reopen();
-    EXPECT_EQ(error_of([&] { kv_read(*container, oid, as_bytes("first")); }), DER_CSUM);
+    EXPECT_EQ(der_of([&] { kv_read(*container, oid, as_bytes("first")); }), DER_CSUM);
     EXPECT_EQ(kv_read(*container, oid, as_bytes("small")), to_bytes("v"));
     EXPECT_TRUE(has_finding(Pool::check(path, {}), CheckFinding::Severity::damage, "\"first\"", "missing"));
 }

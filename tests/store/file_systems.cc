@@ -80,15 +80,15 @@ int second_writer(const std::string& directory, const std::string& file_system)
         first->claim();
         if (first->claimed() != fs::exists(directory + "/machine")) return 50;
         const auto second = claim_of("beta");
-        const int looks = error_of([&] { second->require_no_other(); });
-        const int claims = error_of([&] { second->claim(); });
+        const int looks = der_of([&] { second->require_no_other(); });
+        const int claims = der_of([&] { second->claim(); });
         setenv("STEPSTORE_TEST_MACHINE", "alpha", 1);
         const auto again = claim_of("alpha"); // of the machine that has it
-        if (error_of([&] { again->claim(); }) != 0) return 51;
+        if (der_of([&] { again->claim(); }) != 0) return 51;
         first->give_back();
         if (fs::exists(directory + "/machine")) return 52;
         setenv("STEPSTORE_TEST_MACHINE", "beta", 1);
-        if (error_of([&] { second->require_no_other(); }) != 0) return 53; // nobody writes it now
+        if (der_of([&] { second->require_no_other(); }) != 0) return 53; // nobody writes it now
         return looks == 0 && claims == 0 ? 0 : looks == DER_BUSY && claims == DER_BUSY ? 1 : 54;
     });
 }

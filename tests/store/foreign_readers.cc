@@ -253,7 +253,7 @@ TEST_F(ForeignReaders, ReadListAndCheckOnAReadOnlyMount)
                 if (const int wrong = read_once(*mine); wrong != 0) return wrong;
                 if (damaged(Pool::check(path, {}))) return 6;
             }
-            return error_of([&] { Pool::open(path, Access::read_write); }) == DER_NO_PERM ? 0 : 7;
+            return der_of([&] { Pool::open(path, Access::read_write); }) == DER_NO_PERM ? 0 : 7;
         });
     };
     const int alone = read_there();
@@ -537,7 +537,7 @@ TEST_F(ForeignReaders, MayBeForkedByAProcessThatWrites)
                   const auto own = Pool::open(path, Access::read_only)->open_container("test");
                   if (count_keys(*own, object) != keys) return 3;
                   for (const ObjectId& one : {object, array_object(3)}) {
-                      const int code = error_of([&] {
+                      const int code = der_of([&] {
                           if (one == object)
                               open->kv_put(one, as_bytes(key_of(1)), value_of(1, 8));
                           else
@@ -545,7 +545,7 @@ TEST_F(ForeignReaders, MayBeForkedByAProcessThatWrites)
                       });
                       if (code != DER_NO_PERM) return 4;
                   }
-                  if (error_of([&] { Pool::open(path, Access::read_write); }) != DER_NO_PERM) return 5;
+                  if (der_of([&] { Pool::open(path, Access::read_write); }) != DER_NO_PERM) return 5;
                   return kv_read(*open, object, as_bytes(key_of(2))) ? 0 : 6;
               }),
               0);

@@ -58,7 +58,7 @@ protected:
         int failed = 0;
         for (int number = from; number < end; ++number) {
             std::string message;
-            const int error = error_of([&] { write_one(*container, number); }, &message);
+            const int error = der_of([&] { write_one(*container, number); }, &message);
             if (error == 0) notes << number << std::endl;
             if (error != 0) ++failed;
             EXPECT_TRUE(error == 0 || error == DER_NOSPACE) << error << ": " << message;
@@ -76,7 +76,7 @@ protected:
         int lost = 0;
         for (int number = 0; notes >> number;) {
             std::vector<std::byte> got;
-            const int error = error_of([&] { got = read_one(*container, number); });
+            const int error = der_of([&] { got = read_one(*container, number); });
             if (error != 0 || got != value(number)) ++lost;
         }
         EXPECT_EQ(lost, 0);

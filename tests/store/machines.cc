@@ -86,12 +86,12 @@ TEST_F(Machines, AreRefusedWhileAnotherWrites)
                   be_on("beta");
                   for (const Access access : {Access::read_write, Access::read_only}) {
                       std::string message;
-                      if (error_of([&] { Pool::open(path, access); }, &message) != DER_BUSY) return 1;
+                      if (der_of([&] { Pool::open(path, access); }, &message) != DER_BUSY) return 1;
                       for (const char* part : {"alpha", "beta", "daos://", "one machine"})
                           if (message.find(part) == std::string::npos) return 2;
                   }
-                  if (error_of([&] { Pool::destroy(path, true); }) != DER_BUSY) return 3;
-                  return error_of([&] { Pool::create(path, {}); }) == DER_EXIST ? 0 : 4;
+                  if (der_of([&] { Pool::destroy(path, true); }) != DER_BUSY) return 3;
+                  return der_of([&] { Pool::create(path, {}); }) == DER_EXIST ? 0 : 4;
               }),
               0);
     EXPECT_EQ(run_in_child([&] { // but not the others of the same machine
@@ -164,7 +164,7 @@ TEST_F(Machines, TakeOverFromOneThatDied)
     end_of(first.process);
     EXPECT_EQ(run_in_child([&] { // a sign that looks fresh is not doubted
                   be_on("beta", "1.5");
-                  return error_of([&] { Pool::open(path, Access::read_write); }) == DER_BUSY ? 0 : 1;
+                  return der_of([&] { Pool::open(path, Access::read_write); }) == DER_BUSY ? 0 : 1;
               }),
               0);
     std::this_thread::sleep_for(1100ms);
@@ -210,7 +210,7 @@ TEST_F(Machines, GiveSignsAsLongAsTheyLive)
     std::this_thread::sleep_for(1500ms);
     EXPECT_EQ(run_in_child([&] {
                   be_on("beta", "0.6");
-                  return error_of([&] { Pool::open(path, Access::read_write); }) == DER_BUSY ? 0 : 1;
+                  return der_of([&] { Pool::open(path, Access::read_write); }) == DER_BUSY ? 0 : 1;
               }),
               0);
     EXPECT_EQ(first.end(), 0);
@@ -226,7 +226,7 @@ TEST_F(Machines, RaceForAPoolThatNobodyHas)
             children.push_back(start_child([&, number] {
                 be_on(("machine" + std::to_string(number)).c_str());
                 std::shared_ptr<Pool> pool;
-                const int error = error_of([&] { pool = Pool::open(path, Access::read_write); });
+                const int error = der_of([&] { pool = Pool::open(path, Access::read_write); });
                 char byte;
                 close(ready[1]);
                 (void)!read(ready[0], &byte, 1); // until all have tried
@@ -260,7 +260,7 @@ TEST_F(Machines, NoPutIsAcknowledgedOnceThePoolsFilesAreRemoved)
             std::this_thread::sleep_for(20ms);
             for (int n = 0; n < 100; ++n) {
                 std::string message;
-                const int error = error_of(
+                const int error = der_of(
                     [&] {
                         container->kv_put(kv_object(1, class_sx), as_bytes(std::to_string(n)),
                                           as_bytes("new"));
@@ -271,7 +271,7 @@ TEST_F(Machines, NoPutIsAcknowledgedOnceThePoolsFilesAreRemoved)
                     std::this_thread::sleep_for(1ms); // within a few milliseconds of the last look
             }
             std::this_thread::sleep_for(20ms);
-            const int last = error_of([&] { container->kv_put(kv_object(1, class_sx), as_bytes("a"), {}); });
+            const int last = der_of([&] { container->kv_put(kv_object(1, class_sx), as_bytes("a"), {}); });
             return last == DER_STALE ? 0 : 2;
         }),
         0);

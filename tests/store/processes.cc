@@ -154,10 +154,10 @@ TEST_F(Processes, OneOfManyCreates)
         children.push_back(start_child([&, number] {
             PoolOptions options;
             options.targets = 2;
-            const int error = error_of([&] { Pool::create(other, options); });
+            const int error = der_of([&] { Pool::create(other, options); });
             if (error != 0 && error != DER_EXIST) return 100;
             auto made = Pool::open(other, Access::read_write); // there it is, for the others too
-            const int again = error_of(
+            const int again = der_of(
                 [&] { made->create_container(uuid_of(static_cast<std::uint8_t>(number)), "same", {}); });
             if (again != 0 && again != DER_EXIST) return 101;
             made->open_container("same")->kv_put(kv_object(1), as_bytes(std::to_string(number)), {});
@@ -193,7 +193,7 @@ TEST_F(Processes, ACheckBesideWritersFindsNoDamage)
                 if (turn % 20 == 0) mine->create_snapshot("");
                 if (turn % 30 == 29) {
                     const int gone =
-                        error_of([&] { mine->destroy_snapshot(mine->snapshots().front().epoch); });
+                        der_of([&] { mine->destroy_snapshot(mine->snapshots().front().epoch); });
                     if (gone != 0 && gone != DER_NONEXIST) return 1; // another writer may have been faster
                 }
                 if (turn % 50 != 0) continue;

@@ -20,7 +20,7 @@ void expect_error(const std::string& path, int code, const std::vector<std::stri
         for (const auto& [name, value] : environment)
             setenv(name.c_str(), value.c_str(), 1);
         std::string message;
-        const int found = error_of([&] { Pool::open(path, Access::read_write); }, &message);
+        const int found = der_of([&] { Pool::open(path, Access::read_write); }, &message);
         bool good = found == code;
         for (const std::string& word : words)
             good = good && message.find(word) != std::string::npos;
@@ -78,7 +78,7 @@ TEST(RadosErrors, TellAUserWithAnotherKey)
 TEST(RadosErrors, TellThatAQuotaIsUsedUp)
 {
     std::string message;
-    EXPECT_EQ(error_of([] { store::rados::fail(-EDQUOT, "pool rados://test", "cannot write"); }, &message),
+    EXPECT_EQ(der_of([] { store::rados::fail(-EDQUOT, "pool rados://test", "cannot write"); }, &message),
               DER_NOSPACE);
     EXPECT_NE(message.find("pool rados://test: cannot write: the quota"), std::string::npos) << message;
     EXPECT_NE(message.find("ceph osd pool set-quota"), std::string::npos) << message;
@@ -88,7 +88,7 @@ TEST(RadosErrors, TellThatAQuotaIsUsedUp)
 TEST(RadosErrors, DISABLED_OfThisProgram)
 {
     std::string message;
-    EXPECT_EQ(error_of([] { Pool::open("rados://test", Access::read_only); }, &message), DER_NOSYS);
+    EXPECT_EQ(der_of([] { Pool::open("rados://test", Access::read_only); }, &message), DER_NOSYS);
     EXPECT_NE(message.find(std::getenv("EXPECTED")), std::string::npos) << message;
 }
 
@@ -136,7 +136,7 @@ TEST(RadosErrors, LeaveANamespaceOfSomethingElseAlone)
     ASSERT_EQ(put_object(name_space, "somebody", "hello"), 0);
     const int status = run_in_child([&] {
         std::string message;
-        const int found = error_of([&] { Pool::create(path, {}); }, &message);
+        const int found = der_of([&] { Pool::create(path, {}); }, &message);
         if (found == DER_BUSY && message.find("'somebody'") != std::string::npos) return 0;
         std::fprintf(stderr, "error %d: %s\n", found, message.c_str());
         return 1;

@@ -233,7 +233,7 @@ TEST_F(RadosProcesses, APoolThatWasMadeAnewIsAnotherOne)
         const auto before = Pool::open(path, Access::read_only);
         const auto container = before->open_container("test");
         raise(SIGSTOP);
-        EXPECT_EQ(error_of([&] { kv_read(*container, kv_object(1), as_bytes("key")); }), DER_STALE);
+        EXPECT_EQ(der_of([&] { kv_read(*container, kv_object(1), as_bytes("key")); }), DER_STALE);
         EXPECT_EQ(Pool::open(path, Access::read_only)->containers().front().label, "other");
         return HasFailure() ? 1 : 0;
     });

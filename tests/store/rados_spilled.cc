@@ -62,7 +62,7 @@ TEST_F(RadosSpilled, ALostValueIsDamageOfItsRecordAlone)
     container->kv_put(keys, as_bytes("other"), as_bytes("there"));
     lose();
     std::string message;
-    EXPECT_EQ(error_of([&] { kv_read(*container, keys, as_bytes(large_key(1))); }, &message), DER_CSUM);
+    EXPECT_EQ(der_of([&] { kv_read(*container, keys, as_bytes(large_key(1))); }, &message), DER_CSUM);
     EXPECT_NE(message.find("key \"kkk"), std::string::npos) << message;
     EXPECT_EQ(kv_read(*container, keys, as_bytes("other")), to_bytes("there"));
     const CheckReport report = Pool::check(path, {});
@@ -87,7 +87,7 @@ TEST_F(RadosSpilled, ALostValueDoesNotKeepItsContainer)
     const Epoch epoch = container->create_snapshot("");
     container->kv_put(keys, as_bytes(large_key(1)), as_bytes("lost too"));
     lose_extents();
-    EXPECT_EQ(error_of([&] { kv_read(*container, keys, as_bytes(large_key(1)), epoch); }), DER_CSUM);
+    EXPECT_EQ(der_of([&] { kv_read(*container, keys, as_bytes(large_key(1)), epoch); }), DER_CSUM);
     container->destroy_snapshot(epoch);
     const auto pool = container->pool();
     container.reset();

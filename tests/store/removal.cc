@@ -255,7 +255,7 @@ TEST_P(Removed, AnArrayOfADestroyedContainerIsThereOrAnError)
 {
     int errors = 0;
     after_commit = [&] {
-        const int code = error_of([&] { expect_all_or_short(*container, cells, cells); });
+        const int code = der_of([&] { expect_all_or_short(*container, cells, cells); });
         EXPECT_TRUE(code == 0 || code == DER_NONEXIST) << code;
         errors += code == 0 ? 0 : 1;
     };

@@ -77,7 +77,7 @@ inline std::vector<std::byte> pattern(std::size_t size, std::uint64_t seed)
 
 // DER_NONEXIST and so on, or 0.
 template <class Call>
-int error_of(Call call, std::string* message = nullptr)
+int der_of(Call call, std::string* message = nullptr)
 {
     return -testing::code_of(call, message);
 }
