@@ -1,5 +1,5 @@
 // What holds for objects of either kind: array attributes, the last update, enumeration.
-#include "store/array.h"
+#include "store/array/array.h"
 #include "store/object.h"
 #include "store/removal.h"
 #include "store/store.h"

@@ -29,7 +29,7 @@
 // removal, or its own process that was only stopped, find nothing left and change nothing.
 #pragma once
 
-#include "store/array.h"
+#include "store/array/array.h"
 
 #include <optional>
 

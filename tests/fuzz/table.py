@@ -22,7 +22,7 @@ _DECODER = re.compile(
     re.MULTILINE,
 )
 # Where the tools themselves are.
-_TOOLS = {"src/base/wire.h", "src/base/record.h", "src/base/bytes.h", "src/store/lmdb/page_layout.h"}
+_TOOLS = {"src/base/wire.h", "src/base/record.h", "src/base/bytes.h", "src/store/lmdb/index/page_layout.h"}
 
 
 def rows() -> dict[str, tuple[set[str], str]]:

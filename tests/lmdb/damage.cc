@@ -1,6 +1,6 @@
 // The embedded back end on damaged files: what cannot be read is said, nothing crashes, nothing else is lost.
 #include "contract/backend_fixture.h"
-#include "store/lmdb/pages.h"
+#include "store/lmdb/index/pages.h"
 #include "support/processes.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 // Which file systems several machines may share, by what statfs() tells, and what follows for a pool on one.
-#include "store/lmdb/machine.h"
+#include "store/lmdb/sharing/machine.h"
 #include "support/processes.h"
 #include "support/store_fixture.h"
 

@@ -48,7 +48,7 @@ def violations(rooms):
                 yield f"{TABLE.name}: {room.name} uses {used}, which is no room"
             elif place[used] >= place[room.name]:
                 yield f"{TABLE.name}: {room.name} uses {used}, which stands below it"
-    owners = {library: room.name for room in rooms for library in room.libraries}
+    owners = [(library, room.name) for room in rooms for library in room.libraries]
     sources = [
         path for top in TOP for path in sorted((ROOT / top).rglob("*")) if path.suffix in (".cc", ".h", ".c")
     ]
@@ -64,9 +64,9 @@ def violations(rooms):
                 continue
             target = resolved(match.group(1), source)
             if target is None:
-                owner = [o for library, o in owners.items() if match.group(1).startswith(library)]
+                owner = [o for library, o in owners if match.group(1).startswith(library)]
                 if owner and room.name not in owner:
-                    yield f"{name}:{number}: {match.group(1)} is for {owner[0]} alone"
+                    yield f"{name}:{number}: {match.group(1)} is for {' and '.join(owner)} alone"
                 continue
             other = room_of(target, rooms)
             if other is None:

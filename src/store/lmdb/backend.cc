@@ -5,8 +5,8 @@
 #include "base/not_copied.h"
 #include "store/builtin.h"
 #include "store/failure.h"
-#include "store/lmdb/errors.h"
 #include "store/lmdb/making.h"
+#include "store/lmdb/sharing/errors.h"
 
 #include <daos_errno.h>
 

@@ -1,6 +1,6 @@
 #include "store/lmdb/making.h"
 
-#include "store/lmdb/errors.h"
+#include "store/lmdb/sharing/errors.h"
 
 #include <daos_errno.h>
 

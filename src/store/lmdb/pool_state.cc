@@ -1,7 +1,7 @@
 #include "store/lmdb/pool_state.h"
 
 #include "base/fork.h"
-#include "store/lmdb/errors.h"
+#include "store/lmdb/sharing/errors.h"
 
 #include <daos_errno.h>
 

@@ -1,10 +1,10 @@
 // What all who have one pool open in this process share: its targets, the clock, the lock.
 #pragma once
 
-#include "store/lmdb/format.h"
-#include "store/lmdb/machine.h"
-#include "store/lmdb/own_rooms.h"
-#include "store/lmdb/shared_state.h"
+#include "store/lmdb/sharing/format.h"
+#include "store/lmdb/sharing/machine.h"
+#include "store/lmdb/sharing/own_rooms.h"
+#include "store/lmdb/sharing/shared_state.h"
 #include "store/lmdb/target.h"
 
 #include <deque>

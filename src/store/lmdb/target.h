@@ -4,9 +4,9 @@
 #include "base/clock.h"
 #include "base/not_copied.h"
 #include "store/backend.h"
-#include "store/lmdb/environment.h"
-#include "store/lmdb/extents.h"
-#include "store/lmdb/page_layout.h"
+#include "store/lmdb/extents/extents.h"
+#include "store/lmdb/index/environment.h"
+#include "store/lmdb/index/page_layout.h"
 
 #include <atomic>
 #include <memory>

@@ -1,7 +1,7 @@
 // The file `stepstore` of a pool, a text with a checksum.
 #include "fuzz.h"
 
-#include "store/lmdb/format.cc"
+#include "store/lmdb/sharing/format.cc"
 
 #include <sys/mman.h>
 

@@ -1,7 +1,7 @@
 // The note of the machine that writes a pool.
 #include "fuzz.h"
 
-#include "store/lmdb/machine.cc"
+#include "store/lmdb/sharing/machine.cc"
 
 namespace stepstore::store::lmdb {
 

@@ -1,8 +1,8 @@
 // The pages of an index: the walk of a check, and the reader's own search.
 #include "fuzz.h"
 
-#include "store/lmdb/errors.h"
-#include "store/lmdb/tree.h"
+#include "store/lmdb/index/tree.h"
+#include "store/lmdb/sharing/errors.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
