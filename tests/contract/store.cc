@@ -102,9 +102,8 @@ TEST_P(StoreContract, ContainersAreFoundByLabelAndUuid)
     EXPECT_EQ(der_of([&] { pool->create_container(uuid_of(5), "test", {}); }), DER_EXIST);
     EXPECT_EQ(der_of([&] { pool->create_container(uuid_of(5), "a/b", {}); }), DER_INVAL);
     EXPECT_EQ(der_of([&] { pool->create_container(uuid_of(5), std::string(128, 'a'), {}); }), DER_INVAL);
-    EXPECT_EQ(
-        der_of([&] { pool->create_container(uuid_of(5), "00000000-0000-0000-0000-0000000000ac", {}); }),
-        DER_INVAL);
+    EXPECT_EQ(der_of([&] { pool->create_container(uuid_of(5), "00000000-0000-0000-0000-0000000000ac", {}); }),
+              DER_INVAL);
     EXPECT_EQ(pool->containers().size(), 4U);
     pool->create_container(uuid_of(5), std::string(127, 'a'), {});
     EXPECT_EQ(der_of([&] { pool->open_container("none"); }), DER_NONEXIST);
@@ -229,8 +228,7 @@ TEST_P(StoreContract, AClassThatCannotBeKeptIsRefused)
     EXPECT_NE(message.find("RP_2G1"), std::string::npos) << message;
     const std::uint64_t three_copies = 9ULL << 48 | 1ULL << 32;
     const std::uint64_t erasure_coded = 32ULL << 48 | 1ULL << 32;
-    EXPECT_EQ(der_of([&] { container->kv_put({type_kv | three_copies, 1}, as_bytes("k"), {}); }),
-              DER_INVAL);
+    EXPECT_EQ(der_of([&] { container->kv_put({type_kv | three_copies, 1}, as_bytes("k"), {}); }), DER_INVAL);
     EXPECT_EQ(der_of([&] { container->array_size({type_kv | erasure_coded, 1}, {}); }), DER_INVAL);
     EXPECT_EQ(der_of([&] { Placement(1, kv_object(1, class_rp_2g1), 1); }), DER_INVAL);
     EXPECT_EQ(Placement(1, kv_object(1, 1ULL << 48 | 32ULL << 32), 4).groups(), 4U); // S32 on four targets

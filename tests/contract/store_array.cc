@@ -46,10 +46,8 @@ TEST_P(ArrayContract, AttributesAreKeptWithTheObject)
     EXPECT_EQ(der_of([&] { container->array_create(oid, {8, 1000}); }), DER_EXIST);
     EXPECT_EQ(der_of([&] { container->array_create(array_object(2), {0, 1000}); }), DER_INVAL);
     EXPECT_EQ(der_of([&] { container->array_create(array_object(2), {8, 0}); }), DER_INVAL);
-    EXPECT_EQ(der_of([&] { container->array_create(array_object(2), {8, (1ULL << 63) - 1}); }),
-              DER_OVERFLOW);
-    EXPECT_EQ(der_of([&] { container->array_create(array_object(2), {1, (1ULL << 63) + 1}); }),
-              DER_OVERFLOW);
+    EXPECT_EQ(der_of([&] { container->array_create(array_object(2), {8, (1ULL << 63) - 1}); }), DER_OVERFLOW);
+    EXPECT_EQ(der_of([&] { container->array_create(array_object(2), {1, (1ULL << 63) + 1}); }), DER_OVERFLOW);
     EXPECT_FALSE(container->array_attributes(array_object(2)).has_value());
     container->array_create(array_object(3), {1, 1ULL << 63}); // the largest
     EXPECT_EQ(container->array_size(array_object(3), {1, 1ULL << 63}), 0U);
@@ -294,8 +292,7 @@ TEST_P(ArrayContract, OffsetsReachTo2To63Bytes)
         write_cells(*container, oid, attributes, cells - 40, data);
         EXPECT_EQ(read_cells(*container, oid, attributes, cells - 40, 40), data);
         EXPECT_EQ(container->array_size(oid, attributes), cells);
-        EXPECT_EQ(der_of([&] { write_cells(*container, oid, attributes, cells - 39, data); }),
-                  DER_OVERFLOW);
+        EXPECT_EQ(der_of([&] { write_cells(*container, oid, attributes, cells - 39, data); }), DER_OVERFLOW);
         EXPECT_EQ(der_of([&] { write_cells(*container, oid, attributes, UINT64_MAX - 1, data); }),
                   DER_OVERFLOW);
         EXPECT_EQ(der_of([&] { container->array_set_size(oid, attributes, cells + 1); }), DER_OVERFLOW);

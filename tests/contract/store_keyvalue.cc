@@ -103,7 +103,7 @@ TEST_P(KeyValueContract, ConditionsHold)
     const auto big = pattern(100000, 3);
     std::string message;
     EXPECT_EQ(der_of([&] { container->kv_put(oid, as_bytes("k"), as_bytes("a"), Condition::must_exist); },
-                       &message),
+                     &message),
               DER_NONEXIST);
     EXPECT_NE(message.find("\"k\""), std::string::npos) << message;
     EXPECT_EQ(value_of(oid, "k"), "(none)");

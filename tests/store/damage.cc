@@ -567,10 +567,9 @@ TEST_F(FileDamage, AFlippedByteInABulkExtent)
     for (const auto& file : files(".ext"))
         std::filesystem::remove(file);
     reopen();
-    EXPECT_EQ(der_of([&] {
-                  read_cells(*container, array, {1, 1 << 20}, 0, 1 << 20, latest, nullptr, Verify::no);
-              }),
-              DER_CSUM);
+    EXPECT_EQ(
+        der_of([&] { read_cells(*container, array, {1, 1 << 20}, 0, 1 << 20, latest, nullptr, Verify::no); }),
+        DER_CSUM);
 }
 
 TEST_F(FileDamage, AnExtentFileThatWasCutOffOrRemoved)

@@ -192,8 +192,7 @@ TEST_F(Processes, ACheckBesideWritersFindsNoDamage)
                 write_cells(*mine, array_object(2), {1, 100000}, turn * 997 % 500000, pattern(130000, turn));
                 if (turn % 20 == 0) mine->create_snapshot("");
                 if (turn % 30 == 29) {
-                    const int gone =
-                        der_of([&] { mine->destroy_snapshot(mine->snapshots().front().epoch); });
+                    const int gone = der_of([&] { mine->destroy_snapshot(mine->snapshots().front().epoch); });
                     if (gone != 0 && gone != DER_NONEXIST) return 1; // another writer may have been faster
                 }
                 if (turn % 50 != 0) continue;
