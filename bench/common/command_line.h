@@ -10,7 +10,7 @@ namespace stepstore::bench {
 
 class CommandLine {
 public:
-    // usage: what stands behind the program's name; about: paragraphs for --help.
+    // usage: what stands after the program's name; about: paragraphs for --help.
     CommandLine(std::string program, std::string usage, std::string about);
 
     using Take = std::function<void(const std::string& value)>;

@@ -78,7 +78,7 @@ bool find(const fdb5::Key& key, Field& field)
     return true;
 }
 
-// Messages one behind the other.
+// Messages one after the other.
 class Handle final : public eckit::DataHandle {
 public:
     explicit Handle(std::vector<Field> fields) : fields_(std::move(fields)) {}

@@ -8,7 +8,7 @@
 namespace stepstore::bench {
 
 // To be called before FDB is asked for anything; `work` must stay. work.copies: the file, with one message
-// behind the other.
+// after the other.
 void serve(const Work& work);
 
 } // namespace stepstore::bench

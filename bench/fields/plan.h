@@ -61,7 +61,7 @@ public:
 
     // Throws std::runtime_error when `length` bytes at `read` are not that one.
     void check(const Field& field, const char* read, std::size_t length);
-    // The same for many, which lie one behind the other in any order.
+    // The same for many, which lie one after the other in any order.
     void check(const std::vector<Field>& fields, const char* read, std::size_t length);
 
 private:

@@ -217,7 +217,7 @@ STEPSTORE_API int stepstore_kv_put_if(daos_handle_t oh, daos_handle_t th, const 
 typedef int (*stepstore_key_cb)(const char* key, size_t size, void* arg);
 /*
  * Gives the keys that begin with `prefix` ("": all), without a walk over the others.
- * delimiter: 0, or a character of 7 bits. Of keys that have it behind the prefix only the part up to and
+ * delimiter: 0, or a character of 7 bits. Of keys that have it after the prefix only the part up to and
  * including it is given, and what lies below is passed over. A part may be given several times.
  * -DER_CSUM after the keys that are intact, as daos_kv_list().
  */

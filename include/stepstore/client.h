@@ -204,7 +204,7 @@ public:
     bool remove_if(std::string_view key, Bytes expected);
     std::vector<std::string> list() const; // all keys, in no promised order
     // Keys that begin with `prefix`, sorted; a pool of ours passes over the others. Of keys that have the
-    // delimiter (7 bits; 0: none) behind it only the part up to and including that, once.
+    // delimiter (7 bits; 0: none) after it only the part up to and including that, once.
     std::vector<std::string> list_below(const std::string& prefix, char delimiter = '\0') const;
     void list(const std::function<bool(std::string_view)>& each) const; // until it returns false
     KeyPages pages() const;                                             // all keys, some at a time

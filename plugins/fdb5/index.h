@@ -37,7 +37,7 @@ public:
     static fields::Request wanted(const metkit::mars::MarsRequest& request, const fields::Key& collocation);
     // Those that the request, in the spelling of the element's rule, asks for; nullptr: all. Pages without
     // any of them are not fetched.
-    // masked: also those that were replaced, behind what replaced them.
+    // masked: also those that were replaced, after what replaced them.
     fields::Listing fields(const metkit::mars::MarsRequest* request, bool masked) const;
 
 private:

@@ -44,7 +44,7 @@ public:
     // Of the blob of a rank, as it is stored.
     std::uint64_t blob_size(std::uint64_t step, std::uint32_t rank) const;
     std::uint64_t step_size(std::uint64_t step) const;
-    // The first step behind those that are read together at most.
+    // The first step after those that are read together at most.
     std::uint64_t end_of_row(std::uint64_t step) const;
 
 private:

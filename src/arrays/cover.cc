@@ -56,7 +56,7 @@ void require_no_overlap(const Naming& naming, std::span<const Box> blocks, std::
     }
 }
 
-// What is left of `whole` without `block`: slices before and behind it, dimension by dimension.
+// What is left of `whole` without `block`: slices before and after it, dimension by dimension.
 void subtract(const Box& whole, const Box& block, unsigned dimensions, std::vector<Box>& left)
 {
     const auto shared = intersection(whole, block, dimensions);

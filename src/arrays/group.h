@@ -3,7 +3,7 @@
 // 1. Every rank says which call it makes, with its arguments, and what is wrong with them (gather to rank 0).
 // 2. Rank 0 compares: where ranks make different calls, or one of them has an error, all get that error.
 //    Otherwise it does its part of the call, and its answer or error goes to all (broadcast).
-// A call that moves data makes a second such exchange behind it. So ranks that have gone apart always meet in
+// A call that moves data makes a second such exchange after it. So ranks that have gone apart always meet in
 // an exchange, and are told, whatever they call.
 //
 // Nobody waits for ever. While a rank waits it looks whether the processes of the other ranks live, and how

@@ -4,9 +4,9 @@
 // How an array is written, and how a new version takes the place of the old one:
 // 1. The writer puts "writing/GENERATION", which names the data objects that it is about to fill. They are
 //    fresh: their numbers were never used. Then it fills them.
-// 2. It takes the turn to publish: it puts "turn/N", N the version behind the header's, on the condition that
+// 2. It takes the turn to publish: it puts "turn/N", N the version after the header's, on the condition that
 //    there is none. Of several one succeeds. The others wait for it; where its process is dead they try the
-//    number behind it. So does a process that finds a turn of its own that is left over. Who has the turn
+//    number after it. So does a process that finds a turn of its own that is left over. Who has the turn
 //    reads the header again. Where its version is N or later, the turn was one of the past: it is given back,
 //    and the writer tries again.
 // 3. It puts "header", if that is as it read it in its turn. With this put the new version is there, whole.
@@ -103,7 +103,7 @@ private:
         std::uint64_t number;
         std::vector<std::byte> bytes;
     };
-    // Takes a turn, which goes to the end of `over`, behind those of the dead. What is there then.
+    // Takes a turn, which goes to the end of `over`, after those of the dead. What is there then.
     Seen take_turn(const std::vector<std::byte>& turn, std::vector<Turn>& over);
     void collect_tables(const Header& header);
     std::vector<std::string> keys_with(std::string_view prefix) const;

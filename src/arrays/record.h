@@ -23,7 +23,7 @@ struct ObjectRange {
     std::uint64_t count = 0;
     friend bool operator==(const ObjectRange&, const ObjectRange&) = default;
 };
-// Adds objects behind those that are there; ranges that meet become one.
+// Adds objects after those that are there; ranges that meet become one.
 void add_objects(std::vector<ObjectRange>& ranges, ObjectRange fresh);
 
 inline constexpr std::uint64_t most_chunk_size = std::uint64_t{1} << 40; // bytes
@@ -32,7 +32,7 @@ inline constexpr std::uint64_t most_chunk_size = std::uint64_t{1} << 40; // byte
 struct DataLayout {
     std::string object_class = "SX";
     std::uint64_t chunk_size = 1 << 20; // bytes
-    bool checksum = false;              // behind each block, one per chunk_size of its bytes
+    bool checksum = false;              // after each block, one per chunk_size of its bytes
     friend bool operator==(const DataLayout&, const DataLayout&) = default;
 };
 

@@ -58,7 +58,7 @@ Unsealed<Version> unseal_frame(Bytes record, std::uint32_t magic, Version newest
     return {body, least};
 }
 
-// ---- a checksum behind
+// ---- a checksum after
 inline constexpr std::size_t checksum_size = 8;
 
 // Puts the checksum of all before into the last 8 bytes.

@@ -22,7 +22,7 @@ public:
     // All but this process, in rank order. Those of other machines cannot be seen: there the launcher of the
     // job has to end it.
     const std::vector<Rank>& others() const { return others_; }
-    // The first of `others` behind this rank, so that each rank looks at another one first.
+    // The first of `others` after this rank, so that each rank looks at another one first.
     std::size_t first_to_look_at() const { return first_to_look_at_; }
     // The first that has died.
     const Rank* dead() const;

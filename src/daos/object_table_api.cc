@@ -26,7 +26,7 @@ public:
     std::string name() const override { return "table of objects in " + container_->name(); }
     Resource* opened_from() const noexcept override { return container_.get(); }
 
-    // Fills `oids` with the objects behind `position`, which it moves. How many.
+    // Fills `oids` with the objects after `position`, which it moves. How many.
     std::uint32_t list(std::span<daos_obj_id_t> oids, daos_anchor_t& anchor) const
     {
         // In da_buf: the last object that was given.

@@ -26,7 +26,7 @@ void free_value(daos_prop_entry& entry)
         std::free(entry.dpe_val_ptr);
 }
 
-// Puts a copy of `size` bytes, with a zero behind them, in the place of what the entry has; NULL: nothing.
+// Puts a copy of `size` bytes, with a zero after them, in the place of what the entry has; NULL: nothing.
 int set_copy(daos_prop_entry* entry, bool (*has_the_kind)(uint32_t), const void* from, daos_size_t size)
 {
     if (!entry || !has_the_kind(entry->dpe_type)) return -DER_INVAL;

@@ -282,7 +282,7 @@ void IndexRow::put_part(const RowRecord& record, std::size_t index, Bytes bytes)
     });
 }
 
-// The end of the row, or a place behind which it is: places have no gaps, so it is found in O(log n)
+// The end of the row, or a place after which it is: places have no gaps, so it is found in O(log n)
 // requests.
 std::uint64_t IndexRow::free_place()
 {

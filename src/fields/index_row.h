@@ -14,12 +14,12 @@
 // covers all places before c. Its entries are the merged entries of these places.
 //
 // 4. A process that merges reads the row to its end, c, puts the merged page's parts, and puts the base at
-//    the first free place as in 2. What others published since lies at c or behind it. It still counts,
+//    the first free place as in 2. What others published since lies at c or after it. It still counts,
 //    wherever the base itself lies. Of several bases the one that covers most counts: it contains the others.
 // 5. Then the key "from" is set to c: where readers that find the first place gone go on. It is a hint: any
 //    older value is right too.
 // 6. Then the parts of the records before c are removed, and the records become empty ("gone"). A reader that
-//    walks over a gone place passes it: the base that covers it lies behind. One that wants a part which is
+//    walks over a gone place passes it: the base that covers it lies after. One that wants a part which is
 //    not there any more begins again (BeginAgain). Places stay, so that a place which is not there always is
 //    the end of the row.
 //

@@ -21,7 +21,7 @@ struct Listing::State {
         after.reset();
         walk();
     }
-    // The row as it is now, behind what was given already.
+    // The row as it is now, after what was given already.
     void walk()
     {
         merge.reset();

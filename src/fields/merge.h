@@ -12,7 +12,7 @@ namespace stepstore::fields {
 
 class Merge {
 public:
-    // pages: oldest first. after: begins behind this text.
+    // pages: oldest first. after: begins after this text.
     Merge(IndexRow& row, const std::vector<std::shared_ptr<RowPage>>& pages,
           const std::optional<std::string>& after);
     // To the next field. False: no more. Throws PartGone: begin again after text().

@@ -71,7 +71,7 @@ public:
     class Cursor {
     public:
         explicit Cursor(std::shared_ptr<const Part> part) : part_(std::move(part)), at_(part_->begin_) {}
-        bool next(); // to the first entry, or the one behind; false: no more
+        bool next(); // to the first entry, or the one after; false: no more
         const std::string& text() const { return text_; }
         PageEntry entry() const;
 

@@ -90,7 +90,7 @@ void StoreReader::read(std::span<const FieldLocation> locations, std::span<const
         for (auto at = order.begin(); at != order.end();) {
             const std::uint64_t object = locations[*at].object;
             std::optional<ObjectRead> one;
-            std::uint64_t end = 0; // behind the range before: ranges of one request must not overlap
+            std::uint64_t end = 0; // after the range before: ranges of one request must not overlap
             for (; at != order.end() && locations[*at].object == object; ++at) {
                 const FieldLocation& field = locations[*at];
                 if (memory[*at].size() != field.length)

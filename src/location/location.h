@@ -28,7 +28,7 @@ namespace stepstore {
 
 struct LocationForm {
     std::string_view scheme; // "rados://"; empty: paths and labels
-    unsigned names = 0;      // parts behind the scheme that name the pool: the first one is not empty
+    unsigned names = 0;      // parts after the scheme that name the pool: the first one is not empty
     Capabilities capabilities;
 };
 

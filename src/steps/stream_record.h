@@ -72,7 +72,7 @@ struct StreamRecord {
     ObjectId metadata_of(std::uint64_t step, std::uint32_t rank) const;
 };
 
-// How many numbers a segment takes for metadata objects of its own, behind those of the data: Objects.
+// How many numbers a segment takes for metadata objects of its own, after those of the data: Objects.
 std::uint64_t metadata_numbers(Objects objects, std::uint32_t ranks);
 // Where a segment's steps lie: the last one's, or an earlier one's as a record that is closed after its last
 // step.

@@ -56,7 +56,7 @@ using stepstore::Order;
 // The metadata objects of a segment: one for all its steps, one for each step, or one for each writer rank.
 enum class Objects : std::uint8_t { single = 1, per_step = 2, per_writer = 3 };
 
-// Where the metadata of the next step goes: behind that of the steps before, or in its place. Then a snapshot
+// Where the metadata of the next step goes: after that of the steps before, or in its place. Then a snapshot
 // of the container keeps each step.
 enum class StepMode : std::uint8_t { extend = 1, snapshot = 2 };
 

@@ -129,7 +129,7 @@ public:
 
     // The same among the keys that begin with `prefix` alone, where next and previous may then stay. Where
     // there is none the position is undefined. `key` begins with `prefix`, or for seek_last_in may be the
-    // first one behind all that do.
+    // first one after all that do.
     virtual bool seek_in(Bytes prefix, Bytes key, Entry& entry)
     {
         return seek(key, entry) && begins_with(entry.key, prefix);
@@ -156,7 +156,7 @@ public:
     virtual bool erase(Bytes key) = 0; // false: there was none. Needs no value: it may be lost
 
     // This update has the epoch, which is greater than that of all updates that were committed on the target
-    // before. False: it is too late for that, and the body puts nothing. Called behind all that it looks up.
+    // before. False: it is too late for that, and the body puts nothing. Called after all that it looks up.
     // Only where Storage::has_barriers().
     virtual bool take_barrier(Epoch) { return false; }
 };
@@ -216,7 +216,7 @@ public:
     virtual std::uint64_t read_at_once() const { return 512 << 10; } // verified while it is in the cache
     // Does work(0) to work(count - 1), which do not depend on each other and may each use any target. They
     // go in turn, or at once where each waits for a network. All have ended when it returns. Throws what
-    // the first that failed has thrown. Where they go in turn, those behind it are left out.
+    // the first that failed has thrown. Where they go in turn, those after it are left out.
     virtual void at_once(std::size_t count, FunctionRef<void(std::size_t)> work)
     {
         for (std::size_t one = 0; one < count; ++one)

@@ -150,7 +150,7 @@ bool BulkSource::read(Target& target, std::uint64_t from, std::uint64_t to, cons
             continue;
         }
         if (!in_place) {
-            // With the blocks behind it, as long as they have no place of their own in the caller's memory
+            // With the blocks after it, as long as they have no place of their own in the caller's memory
             // either.
             while (end < to && end - begin < most &&
                    into.contiguous(offset + (end - from), std::min(block, to - end)).empty())

@@ -34,7 +34,7 @@ private:
         }
         return false;
     }
-    // Key and value lie one behind the other, so that with another size of the key the value begins
+    // Key and value lie one after the other, so that with another size of the key the value begins
     // elsewhere. Of a key that was longer, the end of the value is missing: a payload then fails its own
     // checksum.
     bool find_size()
@@ -58,7 +58,7 @@ private:
 };
 
 // The first entry not less than `key`. The position is at the entry before it, if there is one. This saves
-// the search of seek(), and costs nearly nothing behind the last key, where most new keys go.
+// the search of seek(), and costs nearly nothing after the last key, where most new keys go.
 bool seek_behind(ReadTransaction& transaction, bool before, Bytes key, Entry& entry)
 {
     return before ? transaction.next(entry) : transaction.seek(key, entry);

@@ -20,7 +20,7 @@ namespace stepstore::store {
 // What is wrong with an entry of a target or of meta, as far as its key and header tell; nullptr: nothing.
 const char* damage_of(const Entry& entry);
 
-// On a miss: what is wrong with the record before the place of `key`, or with the one there or behind it.
+// On a miss: what is wrong with the record before the place of `key`, or with the one there or after it.
 // nullptr: both are intact, so there is no such record. Moves the position.
 const char* damaged_neighbour(ReadTransaction& transaction, Bytes key);
 // The same of the record before the place alone.

@@ -50,9 +50,9 @@ bool holds_here(const ObjectAccess& object, unsigned target, ReadTransaction& tr
     return any;
 }
 
-// The next object of the container on this target at or behind `from` that holds something. False: none. An
+// The next object of the container on this target at or after `from` that holds something. False: none. An
 // object's only record may lie under a damaged key, as the last one of the object before or the first one of
-// the object behind.
+// the object after.
 bool next_object(ReadTransaction& transaction, Space space, std::uint32_t container, KeyBuffer& from,
                  ObjectId& oid, const std::string& where)
 {

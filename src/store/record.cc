@@ -36,7 +36,7 @@ std::size_t body_size(RecordType type, std::size_t long_key, std::size_t sums)
     return long_key;
 }
 
-// What lies behind the long key. nullptr, or what is wrong with it.
+// What lies after the long key. nullptr, or what is wrong with it.
 const char* parse_body(Bytes body, Record& record)
 {
     switch (record.type) {

@@ -39,7 +39,7 @@ namespace stepstore::store {
 struct Removal {
     Epoch epoch = 0;    // what was born later stays
     bool whole = false; // the object, and not just the end of its array
-    ArrayPosition from; // what lies at it or behind goes
+    ArrayPosition from; // what lies at it or after goes
 
     // How much of the chunk's bytes is left of an extent that was born then.
     std::uint64_t left_of(std::uint64_t chunk, Epoch birth) const

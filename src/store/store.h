@@ -176,7 +176,7 @@ struct KeyRead {
 // The part of a key-value object that a listing gives.
 struct KeyFilter {
     Bytes prefix; // keys that begin with it
-    // Where it is set, keys that have this byte (1 to 127) behind the prefix are given as what they share up
+    // Where it is set, keys that have this byte (1 to 127) after the prefix are given as what they share up
     // to and including it. Each such part is given at least once, and what lies below it is passed over.
     char delimiter = '\0';
 };

@@ -30,7 +30,7 @@ std::array<std::size_t, 2> along_face(int face, const std::array<int, 3>& at)
             static_cast<std::size_t>(at[dimension == 2 ? 1 : 2] % 2)};
 }
 
-// The neighbour's layer that touches the face, and one behind it.
+// The neighbour's layer that touches the face, and one after it.
 std::size_t touching(const Cells& neighbour, int face, std::size_t behind = 0)
 {
     return face % 2 == 0 ? neighbour.edge - behind : 1 + behind;

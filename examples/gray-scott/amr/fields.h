@@ -14,7 +14,7 @@ inline constexpr std::array<const char*, 7> derived_names = {"reaction", "flux_U
                                                              "flux_V/x", "flux_V/y", "flux_V/z"};
 inline constexpr std::size_t cell_bytes = 2 * sizeof(double) + derived_names.size() * sizeof(float);
 
-// Of several boxes behind one another, each row-major and without ghosts.
+// Of several boxes after one another, each row-major and without ghosts.
 struct Fields {
     void resize(std::size_t cells);
 

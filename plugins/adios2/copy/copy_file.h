@@ -16,7 +16,7 @@ struct stepstore_file_copied {
 // Is told of bytes; the call ends with -DER_CANCELED when it gives anything but 0.
 using stepstore_moved = int (*)(std::uint64_t bytes, void* arg);
 
-// Appends the steps behind the first `skip` ones to the stream, or makes it: every variable, attribute and
+// Appends the steps after the first `skip` ones to the stream, or makes it: every variable, attribute and
 // block. A stream of more than `skip` steps is cut. Returns 0 or a negative code of daos_errno.h.
 STEPSTORE_API int stepstore_adios2_copy_file(const char* file, const char* location, std::uint64_t skip,
                                              stepstore_moved moved, void* arg, stepstore_file_copied* done);

@@ -59,7 +59,7 @@ struct StepBlobs {
         bytes = from->take();
         if (bytes.size() < size) bytes.resize(size);
     }
-    // Blobs of these sizes lie in `bytes` one behind the other, from `begin` on.
+    // Blobs of these sizes lie in `bytes` one after the other, from `begin` on.
     void divide(std::span<const std::uint64_t> sizes, std::uint64_t begin = 0)
     {
         blobs.clear();

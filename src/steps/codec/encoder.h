@@ -42,7 +42,7 @@ public:
     }
 
     void begin_step(std::uint64_t data_base);
-    // One block: its entry. It lies behind the step's data so far; or, when it is to be placed, where place()
+    // One block: its entry. It lies after the step's data so far; or, when it is to be placed, where place()
     // puts it. From the first placed block of a step on all are. A single element has no place: set_element()
     // stores it.
     std::uint32_t add_block(VariableId id, DimsView shape, DimsView start, DimsView count,

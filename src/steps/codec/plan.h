@@ -41,7 +41,7 @@ struct PlanEntry {
 };
 static_assert(sizeof(PlanEntry) == 16);
 
-// Where a placed block lies and in which form: behind its min/max in the fixed section.
+// Where a placed block lies and in which form: after its min/max in the fixed section.
 struct Placement {
     std::uint64_t at = 0;     // from the step's data base; bytes, as all here
     std::uint64_t length = 0; // as stored

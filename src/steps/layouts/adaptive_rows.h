@@ -23,12 +23,12 @@ struct Slots {
     std::uint64_t chunk = 0;    // of those that the step needs
     std::uint64_t place = 0;    // of the slot from the begin of that chunk
     std::uint64_t stride = 0;   // of `together` steps
-    std::uint64_t together = 1; // steps that lie in one stride, slot behind slot
+    std::uint64_t together = 1; // steps that lie in one stride, slot after slot
     bool at_0 = false;          // each step begins at byte 0 of its object
     std::uint64_t chunk_size = 1;
     ChunkChoice choice;
 
-    // In the object. -DER_OVERFLOW: behind the end of the largest.
+    // In the object. -DER_OVERFLOW: after the end of the largest.
     std::uint64_t step_at(std::uint64_t step) const;
     std::uint64_t at(std::uint64_t step) const;
     // Where the next row begins.

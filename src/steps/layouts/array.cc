@@ -1,7 +1,7 @@
 // The layout `array`: one array object, dense. The steps lie one after the other, and in each the blobs in
 // rank order.
 //
-// 1. All ranks exchange the sizes of their blobs (allgather). So each knows the place of its own blob: behind
+// 1. All ranks exchange the sizes of their blobs (allgather). So each knows the place of its own blob: after
 //    the steps before and the ranks before. A rank that has failed says so instead of a size, and all give
 //    the step up.
 // 2. Rank 0 puts base and sizes under "Step<N>" into the stream's key-value object. Each rank writes its
@@ -44,11 +44,11 @@ struct Sizes {
 };
 
 // Where the blobs of the next step lie. With an object for each step, or all steps in one place, they begin
-// at 0. With one for each rank, behind what that rank has stored.
+// at 0. With one for each rank, after what that rank has stored.
 class Places {
 public:
     explicit Places(const StreamRecord& record) : record_(record), next_(record.ranks) {}
-    // Of a step with these sizes; the step behind it follows.
+    // Of a step with these sizes; the step after it follows.
     std::vector<std::uint64_t> take(std::span<const std::uint64_t> sizes)
     {
         std::vector<std::uint64_t> places = next_;
@@ -325,7 +325,7 @@ private:
                     .subspan(sizes.offsets[rank], sizes.offsets[rank + 1] - sizes.offsets[rank])};
     }
 
-    // Blobs that lie behind one another are one piece.
+    // Blobs that lie after one another are one piece.
     void add_blobs(std::uint64_t step, const Sizes& sizes, StepBlobs& into,
                    std::vector<MetadataPiece>& pieces) const
     {
@@ -360,7 +360,7 @@ private:
     bool together_; // it reads two keys with one request
     std::size_t room_for_sizes_ = 256;
     std::uint64_t known_step_ = no_step;
-    std::uint64_t not_there_ = no_step; // the step behind it, when it was found
+    std::uint64_t not_there_ = no_step; // the step after it, when it was found
     Sizes known_;
     std::shared_ptr<SpareBuffers> spares_ = std::make_shared<SpareBuffers>();
 };

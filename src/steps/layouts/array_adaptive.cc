@@ -38,7 +38,7 @@ std::string slots_key(const StreamRecord& record, std::uint64_t step)
     return step_key(record, step, "-Slots", "Slots");
 }
 
-// The sizes of two slots as one number: of the step, and of those behind it.
+// The sizes of two slots as one number: of the step, and of those after it.
 class SlotSizes {
 public:
     static std::uint64_t pack(std::uint64_t now, std::uint64_t then)
@@ -115,7 +115,7 @@ private:
     }
     std::uint64_t follower() const { return record_.first_step + 1; } // of the first: its row is known then
 
-    // Of this step, and at the first also of those behind it. What a rank keeps of the others' slots does not
+    // Of this step, and at the first also of those after it. What a rank keeps of the others' slots does not
     // grow with their number, except on rank 0 with an object for each.
     void begin_rows(std::uint64_t step, Bytes blob)
     {

@@ -236,7 +236,7 @@ private:
         return at < piece.end() ? &piece : nullptr;
     }
 
-    // The entries behind those that are known. One that is damaged is left out: reads of its piece say so.
+    // The entries after those that are known. One that is damaged is left out: reads of its piece say so.
     void load()
     {
         std::vector<std::byte> bytes(run_size);

@@ -40,12 +40,12 @@ public:
 
 // One way to keep data blocks. A layout names the one that it uses.
 struct DataStore {
-    bool in_chunks;       // a step's data may begin where a chunk does, behind a gap
+    bool in_chunks;       // a step's data may begin where a chunk does, after a gap
     bool in_snapshots;    // a snapshot of the container keeps it
     std::uint32_t format; // of the records of streams whose data lies here
     std::unique_ptr<DataWriter> (*writer)(const LayoutContext&, std::uint32_t rank);
     std::unique_ptr<DataReader> (*reader)(const LayoutContext&);
-    // Frees the space behind the first `end` bytes of a rank's data. Nobody writes the segment any more.
+    // Frees the space after the first `end` bytes of a rank's data. Nobody writes the segment any more.
     void (*trim)(const LayoutContext&, std::uint32_t rank, std::uint64_t end);
     // Of stores that keep files: a segment's directory below the pool's, which prepare() makes.
     std::string (*directory)(const std::string& container, std::uint64_t generation) = nullptr;

@@ -96,7 +96,7 @@ struct Layout {
     std::string_view one_object_because = {};
     std::unique_ptr<LayoutWriter> (*writer)(const LayoutContext&, Communicator&);
     std::unique_ptr<LayoutReader> (*reader)(const LayoutContext&);
-    // Frees the space of what lies behind the steps before `end`, of which the last is in the segment and
+    // Frees the space of what lies after the steps before `end`, of which the last is in the segment and
     // whole. Nobody writes the segment any more. nullptr: all of it lies in the side object, in keys that
     // begin with "Step<N>". Those are removed for every layout, as are the objects of steps (per-step).
     void (*trim)(const LayoutContext&, std::uint64_t end) = nullptr;
@@ -130,7 +130,7 @@ const Layout* find_layout(std::uint8_t number);      // nullptr: there is none
 const Layout& layout_of(const StreamRecord& record); // -DER_DF_INCOMPT: there is none
 const Layout& layout_named(std::string_view name);   // -DER_INVAL with the valid names; "": the default
 
-// Frees the space of all metadata behind the steps before `end`: see Layout::trim.
+// Frees the space of all metadata after the steps before `end`: see Layout::trim.
 void trim_steps(const LayoutContext& context, std::uint64_t end);
 // Removes the keys "Step<N>" and "Step<N>-..." of the steps from `end` on.
 void trim_keys(KeyValue& keys, std::uint64_t end);

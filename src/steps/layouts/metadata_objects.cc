@@ -22,7 +22,7 @@ std::uint64_t decode_reach(Bytes bytes)
     return reach;
 }
 
-// Their ids lie behind those of the data where there are several.
+// Their ids lie after those of the data where there are several.
 bool has_several(const StreamRecord& segment)
 {
     return segment.metadata.lo > segment.data.lo;

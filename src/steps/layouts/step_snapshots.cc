@@ -221,7 +221,7 @@ private:
     std::list<Opened> opened_; // most recently used last; addresses stay
 };
 
-// The blocks of a rank's steps lie one behind the other. So those before the first step that is kept end
+// The blocks of a rank's steps lie one after the other. So those before the first step that is kept end
 // where its own begin.
 void free_data(const Pool& pool, const Container& container, const StreamRecord& segment, std::uint64_t end)
 {

@@ -16,7 +16,7 @@
 // their blocks are punched, and then their snapshots are destroyed, all together. A death in between leaves
 // the rest to the next such call.
 //
-// Data blocks are not overwritten: each step's blocks lie behind those of the step before, as with
+// Data blocks are not overwritten: each step's blocks lie after those of the step before, as with
 // StepMode::extend, and are read as they are now. The blocks of gone steps take space as long as a snapshot
 // from the time before their removal stays: those of the kept steps, until these are removed too.
 #pragma once

@@ -211,7 +211,7 @@ StepStatus StepSource::acquire(double timeout_seconds, std::vector<std::byte>* m
         return StepStatus::ok;
     } catch (const Error& error) {
         forget();
-        // Damage is final: the next call goes on behind it. A stream that was replaced stays replaced.
+        // Damage is final: the next call goes on after it. A stream that was replaced stays replaced.
         if (error.code() == -DER_EP_OLD) throw skip_gone(error);
         const bool damage =
             error.code() == -DER_CSUM || error.code() == -DER_DF_INVAL || error.code() == -DER_NONEXIST;
@@ -232,7 +232,7 @@ std::uint64_t StepSource::first_kept(std::uint64_t step)
     }
 }
 
-// A reader that was slower than the removal of steps goes on behind them.
+// A reader that was slower than the removal of steps goes on after them.
 Error StepSource::skip_gone(const Error& error)
 {
     stream_.refresh(); // the gap may reach into a segment that was appended since

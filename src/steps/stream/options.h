@@ -34,7 +34,7 @@ struct WriterOptions {
     // The metadata objects; empty: one for all steps or, when appending, what the stream has. Several only
     // for kv, array and array-aligned.
     std::optional<Objects> objects;
-    // Where the metadata of the next step goes; empty: behind that of the steps before or, when appending,
+    // Where the metadata of the next step goes; empty: after that of the steps before or, when appending,
     // as in the stream. snapshot: not for posix, nor with an object for each step.
     std::optional<StepMode> step_mode;
     // of the metadata array, bytes; 0: the layout's default (aligned: 64 KiB, adaptive: 256 KiB, array:

@@ -9,7 +9,7 @@ namespace stepstore::steps {
 namespace {
 
 constexpr std::uint32_t agreed_magic = 0x47415353; // "SSAG"
-constexpr std::size_t rank_at = 12;                // behind magic and step
+constexpr std::size_t rank_at = 12;                // after magic and step
 constexpr std::size_t claims_at = 16;
 
 std::vector<std::byte> encode(std::uint64_t step, std::uint32_t rank, const std::vector<Claim>& claims)

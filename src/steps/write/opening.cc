@@ -196,7 +196,7 @@ Append plan_append(const OpenedStream& old, Container& container, const WriterOp
     return plan;
 }
 
-// Frees what the record does not refer to any more: dropped segments, and what lies behind the last step that
+// Frees what the record does not refer to any more: dropped segments, and what lies after the last step that
 // is kept. May be done again, after a death in the middle. Steps that were kept are not touched.
 void reclaim(const Pool& pool, Container& container, const StreamRecord& record)
 {

@@ -91,7 +91,7 @@ public:
     }
     // The same where put() follows: a record that ends at `to` is left for it to replace.
     void make_room(ArrayPosition from, ArrayPosition to) { clear(from, to, SIZE_MAX, true); }
-    // To be called behind clear() where nothing is put in the place of what it took out.
+    // To be called after clear() where nothing is put in the place of what it took out.
     void note_removals();
     // Where clear() stopped for its budget.
     ArrayPosition stopped_at() const { return stopped_; }

@@ -1,4 +1,4 @@
-// Array reads. At `latest` one seek finds the first extent of a range, and the walk ends behind the range. At
+// Array reads. At `latest` one seek finds the first extent of a range, and the walk ends after the range. At
 // a snapshot the walk takes the live extents born by then, and the history that was alive then. History is in
 // the order of ends too. But its extents, being of different times, may overlap, so its walk ends only with
 // the chunk.
@@ -162,7 +162,7 @@ private:
         memory.copy_in(from - piece.begin, record.payload.subspan(from - start, to - from));
     }
 
-    // A hole may be an extent whose key was damaged, and which lies before or behind those that were walked.
+    // A hole may be an extent whose key was damaged, and which lies before or after those that were walked.
     void require_hole(const Entries& walked, const ReadPiece& piece)
     {
         if (const char* reason = walked.damage_beside()) {
@@ -224,7 +224,7 @@ std::uint64_t end_on_target(const ObjectAccess& object, unsigned target, ReadTra
         KeyBuffer behind = prefix;
         behind.make_successor();
         Entry entry;
-        // The last extent may be one whose key was damaged, and which lies behind the array's records.
+        // The last extent may be one whose key was damaged, and which lies after the array's records.
         bool more = false;
         if (transaction.capabilities().verifies_keys) {
             more = transaction.seek_last_in(prefix.view(), behind.view(), entry);

@@ -110,7 +110,7 @@ void ArrayUpdate::note_removals()
     if (removed_) note_removal(object_, transaction_, state_, epoch_, released_);
 }
 
-// `there`: the position is at the first record behind `at`; else there is none.
+// `there`: the position is at the first record after `at`; else there is none.
 bool ArrayUpdate::damaged_before(bool there, Bytes at)
 {
     Entry before;

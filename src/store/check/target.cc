@@ -58,7 +58,7 @@ struct Check::TargetWalk {
     };
     std::vector<Damaged> damaged;
     std::map<std::pair<std::uint32_t, ObjectId>, Epoch> removals; // that go on, by the epoch of their note
-    // The live extent before, to see whether the next one begins behind it.
+    // The live extent before, to see whether the next one begins after it.
     std::vector<std::byte> chunk_prefix;
     std::uint64_t end = 0;
 };
@@ -130,7 +130,7 @@ void Check::walk(unsigned index, ReadTransaction& transaction, TargetWalk& walk)
         if (const ExtentRef kept = transaction.value_extent(); kept.length != 0)
             walk.references.push_back(kept);
         walk_record(index, transaction, walk, entry);
-        // Looking at other records moved the position: go on behind this one.
+        // Looking at other records moved the position: go on after this one.
         if (fits)
             at.add(std::uint8_t{0});
         else if (!at.make_successor())

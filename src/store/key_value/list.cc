@@ -4,10 +4,10 @@
 // was put or removed in between. A key that exists all the time is given exactly once. Entries
 // are collected in a read transaction and given to the caller after it: the caller may use the store.
 //
-// A filter bounds the walk: it begins at the prefix and ends behind it. With a delimiter, a key that has it
-// behind the prefix is *cut* there. The walk then goes on behind all keys with that beginning, by one seek. A
-// position whose key ends with the delimiter stands behind them too. So n parts cost n seeks, whatever lies
-// below them. Of a long key only the stored beginning is in order. A cut behind it is given again and again.
+// A filter bounds the walk: it begins at the prefix and ends after it. With a delimiter, a key that has it
+// after the prefix is *cut* there. The walk then goes on after all keys with that beginning, by one seek. A
+// position whose key ends with the delimiter stands after them too. So n parts cost n seeks, whatever lies
+// below them. Of a long key only the stored beginning is in order. A cut after it is given again and again.
 #include "store/object.h"
 #include "store/store.h"
 
@@ -31,7 +31,7 @@ struct Listed {
 struct Batch {
     std::vector<Listed> entries; // a damaged one ends it
     bool more = false;
-    // What is wrong with a record before the object's first or behind its last one, which may have been one
+    // What is wrong with a record before the object's first or after its last one, which may have been one
     // of its keys. Then nothing is left to list here.
     const char* border = nullptr;
     unsigned target = 0; // where it was read
@@ -149,7 +149,7 @@ Batch merged(Batch live, Batch history)
     return all;
 }
 
-// The batch of a group that begins behind `after`, from its first copy that is not damaged.
+// The batch of a group that begins after `after`, from its first copy that is not damaged.
 Batch batch_of(const ObjectAccess& object, unsigned group, Bytes after, Epoch epoch, const KeyFilter& filter)
 {
     const ReplicaSet set = object.placement.group(group);

@@ -4,7 +4,7 @@
 //    update watches the pool's header, so all can see which connections live.
 // 2. Extents are appended in lanes. A lane holds one append at a time, and its record on the target says how
 //    many it has published. The update that refers to the extent moves the record on, in the same operation.
-// 3. So of a dead client at most one append per lane is an orphan: the one behind the published ones. Its
+// 3. So of a dead client at most one append per lane is an orphan: the one after the published ones. Its
 //    objects are known by name.
 // 4. A process that cleans up removes the lane's record first. A client that was taken for dead and lives
 //    has its update refused, since that needs the record as it was. It then watches again, as a client with a

@@ -38,13 +38,13 @@ inline std::string guard_key(std::string_view scope)
 {
     return std::string(1, guard_space).append(scope);
 }
-// Behind every key.
+// After every key.
 inline const std::string& behind_all()
 {
     static const std::string key(ReadTransaction::max_key + 1, '\xff');
     return key;
 }
-// The first key behind all that begin with `prefix`.
+// The first key after all that begin with `prefix`.
 std::string behind(std::string_view prefix);
 
 inline std::string big(std::uint64_t number, std::size_t bytes)

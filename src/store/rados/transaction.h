@@ -116,7 +116,7 @@ public:
 private:
     struct Span { // where a seek looks
         std::string prefix;
-        std::string end; // behind the prefix
+        std::string end; // after the prefix
         bool scoped = false;
     };
     using Found = std::optional<std::pair<std::string, Raw>>; // with Raw nullptr: among the changes

@@ -8,9 +8,9 @@
 //    blocks of an extent are its own.
 // 3. Bytes become reachable when the caller's transaction has put the reference into the index. A process
 //    that dies before that leaves bytes that nothing refers to. Its lock ends with it, after its last write.
-//    The next holder of the file takes the end from the file's size, and so starts behind those bytes. The
+//    The next holder of the file takes the end from the file's size, and so starts after those bytes. The
 //    next writer gives them back where the dead process had noted them as its own (own_rooms.h); else a check
-//    does. A file reaches behind a room before the room is noted. So the next holder starts behind it,
+//    does. A file reaches past a room before the room is noted. So the next holder starts after it,
 //    whether anything was written or not.
 // 4. release() keeps a little of what lies in the file that this process appends to, for the next extents of
 //    the same length. Writing over pages that are in memory costs a third of what new pages cost. Only this

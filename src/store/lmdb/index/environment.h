@@ -194,7 +194,7 @@ private:
     std::atomic<bool> own_unsynced_{false};         // this process has committed what it has not synced
     std::atomic<std::uint64_t> known_failures_{0};  // syncs that had failed when LMDB opened the index
     std::atomic<off_t> unwritten_{0};               // see write_again()
-    std::atomic<std::uint64_t> look_at_page_{0};    // a commit that ends behind it looks at old readers
+    std::atomic<std::uint64_t> look_at_page_{0};    // a commit that ends after it looks at old readers
     std::atomic<bool> too_much_pinned_{false};      // by one of them
     std::atomic<std::uint64_t> look_at_version_{0}; // a commit after it looks at the free space
     std::atomic<bool> much_free_{false};            // so a writer gives a piece of it back

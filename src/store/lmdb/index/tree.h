@@ -146,7 +146,7 @@ private:
         unsigned index;
     };
     using Path = std::array<Level, deepest>;
-    // Of a key: at it, or at the first entry behind it. Kept, because the next question is often about the
+    // Of a key: at it, or at the first entry after it. Kept, because the next question is often about the
     // same key.
     struct Place {
         Path path;
@@ -204,7 +204,7 @@ private:
 
     bool cross(Path& path, bool forward) const;                  // as step, and both ways are verified
     bool move(bool forward);                                     // the position
-    bool give(Entry& entry, bool forward, bool ascends = false); // ascends: known of it and the one behind
+    bool give(Entry& entry, bool forward, bool ascends = false); // ascends: known of it and the one after
     bool go_on(Entry& entry, bool forward);
     bool lost();
     bool find_position();

@@ -4,11 +4,11 @@
 // right or known to be damaged. What remains is to miss something.
 //
 // In a leaf. A search looks at the entries on both sides of where it ends, and all it looks at is right but
-// the damaged one. If that one leads it astray, the search ends directly before or behind it. Then the
+// the damaged one. If that one leads it astray, the search ends directly before or after it. Then the
 // damaged entry is a neighbour of the place, and it is out of order with the entry beside it: verify_place.
 //
 // In a branch. A damaged key or page number leads into a page to which the key does not belong. So the search
-// ends before the first or behind the last entry of a leaf, and only there is more to verify: verify_edge.
+// ends before the first or after the last entry of a leaf, and only there is more to verify: verify_edge.
 // The pages on the way lie between the keys of their parents. Of those that end there nothing was cut off.
 // The page beside begins on the other side of the key between the two.
 //
@@ -122,7 +122,7 @@ void Tree::require_ascending(const Page& page, unsigned index) const
         damaged(page.number, "its keys are not in order");
 }
 
-// The page has no more nodes than it says: behind their places there is none that could be one.
+// The page has no more nodes than it says: after their places there is none that could be one.
 void Tree::require_end(const Page& page, unsigned level) const
 {
     const unsigned first = level == bottom() ? 0 : 1;
@@ -172,7 +172,7 @@ void Tree::verify_edge(const Place& place) const
         damaged(other.number, "a key belongs in the page beside it");
 }
 
-// The pages that end (behind) or begin at a place lie between the keys of their parents.
+// The pages that end (after) or begin at a place lie between the keys of their parents.
 void Tree::verify_borders(const Path& path, unsigned first, bool behind) const
 {
     Bytes border;
@@ -282,7 +282,7 @@ void Tree::require_sound_for_erase(Bytes key)
     if (!place.found) return;
     const std::size_t size = node_header_size + key.size() + value(leaf.page, leaf.index).size() + 1;
     const std::size_t filled = meta_.page_size - leaf.page.upper;
-    // A page that is left with less than a quarter takes from one beside it, or goes into it. Behind the last
+    // A page that is left with less than a quarter takes from one beside it, or goes into it. After the last
     // entry LMDB looks at the page beside.
     if (leaf.index + 1 == leaf.page.nodes || filled < size + meta_.page_size / 3)
         verify_with_neighbours(place.path, change);

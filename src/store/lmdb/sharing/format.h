@@ -44,7 +44,7 @@ inline constexpr const char* meta_name = "meta";
 inline constexpr const char* files_name = "files";
 
 // Texts with a word and its value on each line.
-std::string with_checksum(const std::string& text); // with the line "checksum <16 hexadecimal digits>" behind
+std::string with_checksum(const std::string& text); // with the line "checksum <16 hexadecimal digits>" after
 // The value after "word " on the first line that begins so.
 std::optional<std::string_view> value_of(std::string_view text, std::string_view word);
 std::optional<std::uint64_t> number_of(std::string_view text, std::string_view word);

@@ -23,8 +23,8 @@
 //    process numbers that mean different things to two writers.
 // 6. A process that finds a dead process's entry punches the room out and then clears the entry. If it is
 //    killed in between, the next one punches the room again. No other process can have got it: new extents of
-//    others lie behind the end that the file had, which noted room never reaches (ExtentStore). And others
-//    keep for their next extents only what lies behind that end too.
+//    others lie after the end that the file had, which noted room never reaches (ExtentStore). And others
+//    keep for their next extents only what lies after that end too.
 // 7. An entry is whole when its first word is not 0: that word is written last and cleared first. Kills keep
 //    the order of writes, but a power failure need not. So a slot carries the mark of its file and of the
 //    machine's run. Entries under another mark (also in a copy of the pool), and entries that fail their
