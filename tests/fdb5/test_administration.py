@@ -16,7 +16,7 @@ from pathlib import Path
 from random import Random
 
 from support import HERE, TOOLS, Archive, Archives, ToolFailed, grib
-from tools_test import DATASET, WHOLE, forecast
+from test_tools import DATASET, WHOLE, forecast
 
 # Archives what is in the file argv[1], says so, and waits to be killed, without a flush.
 ARCHIVE_AND_WAIT = """

@@ -8,7 +8,7 @@ import unittest
 from random import Random
 
 from support import TOOLS, Archive, Archives, ToolFailed, grib
-from tools_test import DATASET, WHOLE, forecast
+from test_tools import DATASET, WHOLE, forecast
 
 
 class PoolsTest(Archives):

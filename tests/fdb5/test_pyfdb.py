@@ -6,7 +6,7 @@ import unittest
 
 import pyfdb
 from support import KINDS, Archive, Compared
-from tools_test import DATASET, forecast
+from test_tools import DATASET, forecast
 
 SELECTION = dict(pair.split("=") for pair in DATASET.split(","))
 IDENTIFIER = {

@@ -223,7 +223,7 @@ class FeatureTest(unittest.TestCase):
             sys.path.insert(0, {str(HERE)!r})
             import adios2, numpy as np
             from python_support import plugin_io
-            from feature_python_test import bp5_io, plain
+            from test_feature_python import bp5_io, plain
             io = plugin_io({location!r}, OpenTimeoutSecs="60") if {location!r} else bp5_io()
             if not {location!r}: io.set_parameters({{"OpenTimeoutSecs": "60"}})
             if {what!r} == "write":
