@@ -33,7 +33,7 @@ public:
     void metadata(std::size_t node);
     void write(std::size_t node, const std::string& path, std::uint64_t at, std::uint64_t bytes);
     void sync();
-    // What the node has cached costs nothing. `size` is the file's.
+    // Bytes that the node has cached cost nothing. `size` is the file's.
     void read(std::size_t node, const std::string& path, std::uint64_t at, std::uint64_t bytes,
               std::uint64_t size);
     // Before its first access: a file on so many data servers, in place of Machine::file_stripes.

@@ -25,7 +25,7 @@ public:
     void text(const std::string& name, const std::string& value, const std::string& help, std::string& into);
     void words(const std::string& name, const std::string& help, std::vector<std::string>& into);
 
-    // What is no option. Ends the program for --help (status 0) and for wrong usage (2).
+    // The arguments that are no options. Ends the program for --help (status 0) and for wrong usage (2).
     std::vector<std::string> parse(int argc, char** argv) const;
     [[noreturn]] void refuse(const std::string& what) const; // with status 2
 

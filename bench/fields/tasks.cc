@@ -52,7 +52,7 @@ private:
     std::vector<char> message_;
 };
 
-// What is retrieved, in memory for so many fields at once that is there before the clock starts and is used
+// The memory that fields are retrieved into, so many at once. It is made before the clock starts, and is used
 // again.
 class Retrieval {
 public:

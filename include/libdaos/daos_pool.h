@@ -48,7 +48,7 @@ struct daos_rebuild_status {
     uint64_t rs_size;
 };
 
-/* What a query shall tell, in pi_bits; the rest is always told. */
+/* The parts of a query's answer that are asked for in pi_bits; the rest is always there. */
 enum daos_pool_info_bit {
     DPI_SPACE = 1ULL << 0,
     DPI_REBUILD_STATUS = 1ULL << 1,

@@ -76,7 +76,7 @@ void Catalogue::maskIndexEntries(const std::set<fdb5::Index>& indexes) const
     });
 }
 
-// What is masked here names no file that FDB could remove: purge knows it.
+// A masked entry names no file that FDB could remove: purge removes it.
 void Catalogue::allMasked(std::set<std::pair<eckit::URI, eckit::Offset>>&, std::set<eckit::URI>&) const
 {
 }

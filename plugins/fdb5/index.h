@@ -67,7 +67,7 @@ private:
     IndexLocation location_;
 };
 
-// What a visitor asks for is for visitors only.
+// A visitor keeps canonicalise() for itself; this makes it public.
 template <typename Visitor>
 struct Asking : Visitor {
     using Visitor::canonicalise;

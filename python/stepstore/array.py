@@ -30,7 +30,7 @@ _ITERATED = 1 << 20  # bytes that iteration reads at a time
 class Array(StoredObject):
     """A one-dimensional array object of cells; what was never written reads as zero.
 
-    It grows with what is written behind its end, and with resize. Offsets and counts are in cells. As an
+    It grows with what is written after its end, and with resize. Offsets and counts are in cells. As an
     array of numpy its shape is (size,), and its elements are of `dtype`: the one that it was opened with, or
     unsigned bytes, or raw cells (V4 and so on). array[i], array[i:j] and array[i:j:k] read, and assignments
     to them write, within the size; numpy.asarray(array) reads all.
@@ -111,7 +111,7 @@ class Array(StoredObject):
         self, index: int = 0, count: int | None = None, dtype: npt.DTypeLike | None = None, out: Any = None
     ) -> Any:
         """Cells index .. index+count (default: to the end), cut at the end of the array: bytes, or a numpy
-        array of dtype. out: fills this contiguous memory instead, and returns it; cells behind the end of the
+        array of dtype. out: fills this contiguous memory instead, and returns it; cells past the end of the
         array read as zero."""
         if out is not None:
             self._no_count(count, dtype)
@@ -126,7 +126,7 @@ class Array(StoredObject):
 
     def read_into(self, index: int, into: Room) -> int:
         """Fills memory of yours (a bytearray, a numpy array) with the cells from `index` on. Returns how many
-        of them lie behind the end of the array; these read as zero."""
+        of them lie past the end of the array; these read as zero."""
         self._require_same(into)
         return self._handle.read_into(index, room_for(into))
 

@@ -8,7 +8,7 @@
 
     with stepstore.open_arrays("run1", write=True) as arrays:
         arrays.write("T", values)                         # whole: readers see the old or the new one
-        arrays.write("T", more, append=0)                 # behind what is there
+        arrays.write("T", more, append=0)                 # after what is there
         arrays.set_attribute("T", "units", "K")
 
 One process writes and reads here; programs of many ranks do so in C and Fortran (docs/arrays.md). Dimensions

@@ -1,7 +1,7 @@
 """Bytes at the end of a blob (stepstore.blobs), also while others append to it.
 
 1. The old bytes and the new ones go to a fresh value. 2. One conditional put replaces the old entry, if it is
-still there. Otherwise somebody was faster: the appender begins again behind those bytes. So of several each
+still there. Otherwise somebody was faster: the appender begins again after those bytes. So of several each
 gets its turn, and no byte is lost or comes twice. A reader sees the bytes before an append or after it.
 """
 
@@ -14,7 +14,7 @@ from stepstore.errors import DER_NONEXIST, Error
 
 
 class BlobAppender:
-    """Writes bytes behind those of a blob. close() publishes them, also behind what others put or appended
+    """Writes bytes after those of a blob. close() publishes them, also after what others put or appended
     meanwhile. Leaving `with` by an exception, and discard(), do not."""
 
     def __init__(self, blobs: Blobs, key: str):

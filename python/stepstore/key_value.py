@@ -65,7 +65,7 @@ class KeyValue(StoredObject, MutableMapping[Key, "bytes"]):
 
     def keys_below(self, prefix: Key = "", delimiter: str = "") -> list[bytes]:
         """The keys that begin with `prefix`, sorted, without a walk over the others. delimiter: one character
-        of 7 bits; keys that have it behind the prefix are given as their part up to and including it,
+        of 7 bits; keys that have it after the prefix are given as their part up to and including it,
         once."""
         return self._handle.keys_below(encode_key(prefix), delimiter)
 

@@ -16,7 +16,7 @@
 // what to destroy. One that dies after 3 leaves the new version, in whose header the next writer finds the
 // same. To destroy twice does no harm.
 //
-// Where the put of 3 is in doubt (client/in_doubt.h) nothing is destroyed, and the mark stays. The writer
+// If the put of 3 is in doubt (client/in_doubt.h), nothing is destroyed, and the mark stays. The writer
 // destroys what the put would have named after it published a later version that does not name it. Otherwise
 // the writer does that which collects what the dead have left.
 //

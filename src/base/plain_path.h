@@ -1,4 +1,4 @@
-// What a stored record names is looked at so before it becomes a path.
+// Looks at a name from a stored record before it becomes a path.
 #pragma once
 
 #include <string_view>

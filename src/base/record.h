@@ -72,7 +72,7 @@ inline void append_checksum(std::vector<std::byte>& record)
     record.resize(record.size() + checksum_size);
     seal_end(record);
 }
-// What the checksum at the end is of; nullopt: it does not match.
+// The record without the checksum at its end; nullopt: it does not match.
 inline std::optional<Bytes> unseal_end(Bytes record)
 {
     if (record.size() < checksum_size) return std::nullopt;

@@ -1,4 +1,4 @@
-// What the library tells a person without being asked, where no call fails: one line on stderr.
+// A warning to the person who runs the program, if no call fails: one line on stderr.
 #pragma once
 
 #include <string>

@@ -347,8 +347,8 @@ int local_ranks()
     return 0;
 }
 
-// What the ranks of this job share and those of no other job on this machine do. Empty where the launcher
-// leaves nothing of the kind.
+// A text that the ranks of this job share, and no other job on this machine has. Empty: the launcher sets
+// nothing of the kind.
 std::string job_identity()
 {
     std::string identity;

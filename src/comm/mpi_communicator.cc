@@ -22,8 +22,7 @@ constexpr std::size_t length_bytes = sizeof(std::uint64_t);
 // A call receives all its messages before it returns, so those of one rank come in the order of the calls.
 enum Tag : int { more_follows = 1, last_piece, broadcast_message, allgather_message, farewell_message };
 
-// What a rank sent before it left may still be under way to this one, by other ranks: so long it is waited
-// for.
+// How long to wait for what a rank sent before it left: it may still be under way, by other ranks.
 constexpr std::chrono::milliseconds under_way{500};
 
 } // namespace

@@ -25,7 +25,7 @@ public:
     virtual std::shared_ptr<Communicator> duplicate(const void* mpi_comm) = 0;
 };
 
-// What the module exports: its one object, or null where it was built for another `version` of this header.
+// The module exports its one object, or null if it was built for another `version` of this header.
 inline constexpr int mpi_module_version = 4;
 using MpiModuleFactory = MpiModule* (*)(int version);
 inline constexpr const char* mpi_module_symbol = "stepstore_mpi_module";

@@ -36,7 +36,7 @@ void Unsynced::sync()
     fields_.clear();
 }
 
-// What is not there any more was replaced, and a purge has reclaimed its space.
+// A range that is not there any more was replaced, and a purge has reclaimed its space.
 void Unsynced::verify(const FieldLocation& range) const
 {
     const Array array = dataset_->data_array(range.object, Verify::yes);

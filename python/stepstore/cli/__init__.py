@@ -124,7 +124,7 @@ def fdb5_env() -> None:
     manifests, libraries = fdb5_directories()
     print(f"export PLUGINS_MANIFEST_PATH={shlex.quote(str(manifests))}")
     print(f"export DYNAMIC_LIBRARY_PATH={shlex.quote(str(libraries))}")
-    # The wheel keeps FDB's tools to itself. Behind all others: who has another FDB in the path means that
+    # The wheel keeps FDB's tools to itself. After all others: who has another FDB in the path means that
     # one.
     wheel = importlib.util.find_spec("fdb5lib")
     if wheel and wheel.origin:

@@ -2,7 +2,7 @@
 
 The steps go to a stream of another name, which says that it is a copy at work. When all are there, and
 compared, its record gets the stream's name. So nobody takes a half of it for the whole. A step is whole or
-not there: a copy that is begun again goes on behind the last one.
+not there: a copy that is begun again goes on after the last one.
 """
 
 from __future__ import annotations

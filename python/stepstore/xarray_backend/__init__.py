@@ -79,7 +79,7 @@ class StepstoreBackendEntrypoint(BackendEntrypoint):
         open_timeout: float = 0.0,
     ) -> xr.Dataset:
         """The steps of a stream that are there now, lazily. Where there is no stream, the arrays of a
-        container (stepstore.open_arrays), or the one that the location names behind it.
+        container (stepstore.open_arrays), or the one that the location names after it.
 
         steps: which; a number (negative: from the end) gives a dataset without the dimension `step`; a slice
         or a list: some; None: all. dims: names of dimensions by variable, without `step`, before what

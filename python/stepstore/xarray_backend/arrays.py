@@ -57,7 +57,7 @@ class StoredArray(BackendArray):
 
 
 def arrays_at(location: str, snapshot: int) -> tuple[ArraysSource, list[str]] | None:
-    """The arrays of a container, or the one that the location names behind it. None: there are none."""
+    """The arrays of a container, or the one that the location names after it. None: there are none."""
     pool, container, rest, exists = _core.resolve_location(location)
     if not exists:
         return None

@@ -120,7 +120,7 @@ class Dimensions:
     """Gives each dimension of the variables a name, and each name one size in the dataset.
 
     A name is what the user gave, else what a convention says, else dim_0, dim_1 and so on by the place. The
-    first variable with a name has it; a dimension of another size gets the name with its size behind it."""
+    first variable with a name has it; a dimension of another size gets the name with its size after it."""
 
     def __init__(self, location: str, given: Mapping[str, Sequence[str]], conventions: Conventions):
         """given: the user's names by variable. location: for errors."""

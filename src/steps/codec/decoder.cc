@@ -39,7 +39,7 @@ void Decoder::forget()
     states_.clear();
 }
 
-// What a step has the blobs of is believed: a record alone may say any number of ranks.
+// Believes the number of blobs of a step. A record alone may name any number of ranks.
 void Decoder::begin_states(const StepBlobs& blobs)
 {
     if (blobs.ranks() != ranks_)

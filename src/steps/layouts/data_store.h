@@ -35,7 +35,7 @@ public:
     virtual std::uint64_t size(std::uint32_t rank) = 0; // bytes
 };
 
-// A reader's failure: so many bytes behind the end of a rank's data.
+// A reader's failure: so many bytes past the end of a rank's data.
 [[noreturn]] void missing_data(std::uint32_t rank, std::uint64_t bytes);
 
 // One way to keep data blocks. A layout names the one that it uses.

@@ -140,7 +140,7 @@ void shorten(Array array, std::uint64_t bytes); // never makes it longer
 std::vector<std::byte> fetch_known(LayoutReader& layout, const KeyValue& side, const StreamRecord& record,
                                    std::uint64_t step, std::uint32_t rank, BlobPart part);
 
-// What a slot holds whose blob lies in the side object, and such a blob. -DER_CSUM: it is not there.
+// The header in a slot whose blob lies in the side object, and that blob. -DER_CSUM: it is not there.
 BlobHeader overflow_header(const StreamRecord& record, std::uint64_t step, std::uint32_t rank,
                            std::uint64_t length);
 std::vector<std::byte> overflowed_blob(const KeyValue& side, const StreamRecord& record, std::uint64_t step,

@@ -9,8 +9,7 @@ namespace stepstore::steps {
 namespace {
 
 constexpr std::chrono::milliseconds between_looks{100};
-// What a rank sent before it left may still be under way to this one, by other ranks: so long it is waited
-// for.
+// How long to wait for what a rank sent before it left: it may still be under way, by other ranks.
 constexpr std::chrono::milliseconds under_way{500};
 constexpr std::uint64_t at_close = UINT64_MAX;
 

@@ -259,7 +259,7 @@ StreamToWrite open_to_write(const std::string& text, const WriterOptions& option
     if (const DataStore& data = *layout_of(opened.record).data; data.prepare)
         data.prepare(pool.location(), opened.record);
     if (!old) return result;
-    // What a writer that dies here leaves, the next one finds in the record.
+    // If a writer dies here, the next one finds in the record what it left.
     if (options.append) {
         reclaim(pool, container, opened.record);
     } else {

@@ -34,7 +34,7 @@ MutableBytes Staging::zeros(std::size_t bytes)
     return {to, bytes};
 }
 
-// What is free of the chunk before stays so.
+// The rest of the chunk before stays free.
 void Staging::next_chunk(std::size_t bytes)
 {
     if (in_use_ == chunks_.size() || chunks_[in_use_].bytes < bytes) {
