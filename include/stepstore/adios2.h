@@ -45,7 +45,7 @@ STEPSTORE_API int stepstore_adios2_register(void);
  */
 STEPSTORE_API int stepstore_adios2_read_by_default(void);
 
-/* What the last call of this thread that failed said; never NULL, valid until the next one. */
+/* The message of this thread's last failed call; never NULL, valid until the next one. */
 STEPSTORE_API const char* stepstore_adios2_last_error(void);
 
 #ifdef __cplusplus

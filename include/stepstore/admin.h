@@ -1,6 +1,6 @@
 /*
- * What libdaos leaves to the administrator's tools, as C calls of our library: making, listing, checking and
- * destroying pools, and walking what is in them. Not part of the DAOS API: a program that also runs on a real
+ * Calls for what libdaos leaves to the administrator's tools: to make, list, check and destroy pools, and to
+ * walk over their contents. They are not part of the DAOS API: a program that also runs on a real
  * DAOS system uses that system's tools (dmg, daos) instead. Exported by libstepstore_daos beside the daos_
  * calls.
  *
@@ -54,7 +54,7 @@ STEPSTORE_API int stepstore_pool_destroy(const char* pool, int force);
 STEPSTORE_API int stepstore_pool_path(const char* pool, char* path, size_t* size);
 
 /*
- * What follows hands structs to a callback, one after the other. A struct and what it points to is valid
+ * The next calls hand structs to a callback, one after the other. A struct and what it points to is valid
  * until the callback returns. A non-zero result of the callback ends the walk, and is what the call returns.
  * Texts are as they are stored: a path may hold any bytes.
  */
@@ -176,8 +176,8 @@ STEPSTORE_API int stepstore_pool_sync_own(daos_handle_t poh);
 #define STEPSTORE_ARRAY_UNTOLD (UINT64_MAX - 1)
 
 /*
- * What daos_array_local2global() and its counterpart are for arrays, for key-value objects, which have none
- * in DAOS. mode 0: as the handle was opened. -DER_TRUNC, -DER_INVAL, as there.
+ * As daos_array_local2global() and its counterpart, but for key-value objects, for which DAOS has no such
+ * calls. mode 0: as the handle was opened. -DER_TRUNC, -DER_INVAL, as there.
  */
 STEPSTORE_API int stepstore_kv_local2global(daos_handle_t oh, d_iov_t* glob);
 STEPSTORE_API int stepstore_kv_global2local(daos_handle_t coh, d_iov_t glob, unsigned int mode,

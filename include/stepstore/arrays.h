@@ -120,7 +120,7 @@ STEPSTORE_API int stepstore_arrays_open_fortran(const char* location, int mode, 
  * -DER_CANCELED, which names their arrays.
  */
 STEPSTORE_API int stepstore_arrays_close(stepstore_arrays* store);
-/* What all ranks have written survives a power failure after this. */
+/* After this, all that the ranks have written survives a power failure. */
 STEPSTORE_API int stepstore_arrays_sync(stepstore_arrays store);
 /* Rank and number of ranks of the group that opened the location. Not collective. */
 STEPSTORE_API int stepstore_arrays_group(stepstore_arrays store, int* rank, int* size);
@@ -133,7 +133,7 @@ STEPSTORE_API const char* stepstore_arrays_message(void);
  *
  * stepstore_write_array(): one array object, in which each rank's block has its place.
  * stepstore_write_object(): an array object per block, and a key-value that assembles them.
- * What they write is read in the same way.
+ * Both forms are read in the same way.
  *
  * [in] name     1 to 1,024 bytes, without a zero byte
  * [in] type     of the elements
@@ -222,7 +222,7 @@ struct stepstore_array_info {
     char object_class[32];
     uint64_t reserved[4];
 };
-/* What there is to know of one array. -DER_NONEXIST: no array has this name. */
+/* Describes one array. -DER_NONEXIST: no array has this name. */
 STEPSTORE_API int stepstore_array_inquire(stepstore_arrays store, const char* name,
                                           struct stepstore_array_info* info);
 /* Removes an array with its attributes and data. -DER_NONEXIST, -DER_NO_PERM. */
