@@ -163,8 +163,9 @@ def test_a_stream_is_copied_as_it_is_beside_others(cli, parameters):
 @pytest.mark.parametrize("targets", [2, 9])
 def test_a_stream_gets_the_ids_of_a_pool_with_other_targets(cli, parameters, targets):
     cli("pool", "create", "./s", "--targets", 5)
-    source = write_stream(cli.directory, "4", *parameters.split(","))
-    write_stream(cli.directory, "2", "mode=append", *parameters.split(","))
+    options = ["ObjectClass=SX", *parameters.split(",")]
+    source = write_stream(cli.directory, "4", *options)
+    write_stream(cli.directory, "2", "mode=append", *options)
     expected = everything(f"{source}/default/main")
     cli("pool", "create", "./t", "--targets", targets)
     copied = f"{cli.directory}/t/streams/main"
@@ -181,7 +182,7 @@ def test_a_stream_gets_the_ids_of_a_pool_with_other_targets(cli, parameters, tar
 
     made = objects()
     assert len(made) > 4 and all(its == new for its, new in made)
-    write_stream(cli.directory, "3", f"Location={copied}", "mode=append", *parameters.split(","))
+    write_stream(cli.directory, "3", f"Location={copied}", "mode=append", *options)
     assert everything(copied)[: len(expected)] == expected
     healthy(cli, "t")
     cli("rm", "t/streams/main", "--yes")

@@ -77,7 +77,7 @@ def test_without_adios2_it_says_what_to_install(cli):
         "importlib.util.find_spec = lambda name, *rest: None if name == 'adios2' else found(name, *rest)\n"
     )
     cli.environment["PYTHONPATH"] = f"{cli.directory}{os.pathsep}{cli.environment['PYTHONPATH']}"
-    assert "pip install adios2" in cli("demo", "simulation", code=1).err
+    assert "pip install adios2" in cli("demo", "simulation", code=1, anew=True).err
 
 
 def test_wrong_use(cli):

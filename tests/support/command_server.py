@@ -110,15 +110,32 @@ def _become(request: dict, files: list[int]) -> None:
     atexit.register(tell)
 
 
+def _import_without_threads(names: list[str]) -> bool:
+    """Imports them, unless they start a thread: a child tries it first."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    pid = os.fork()
+    if pid == 0:
+        try:
+            list(map(importlib.import_module, names))
+            os._exit(len(os.listdir("/proc/self/task")) - 1)
+        except BaseException:
+            os._exit(1)
+    if os.waitpid(pid, 0)[1] != 0:
+        return False
+    list(map(importlib.import_module, names))
+    return True
+
+
 def _serve(control: socket.socket) -> None:
+    refused: set[str] = set()
     while True:
         message, files, _, _ = socket.recv_fds(control, _LARGEST, 4)
         if not message:
             return
         request = json.loads(message)
-        for name in request["modules"]:
-            if name not in sys.modules:
-                importlib.import_module(name)
+        new = [name for name in request["modules"] if name not in sys.modules and name not in refused]
+        if new and not _import_without_threads(new):
+            refused.update(new)
         threads = os.listdir("/proc/self/task")
         assert len(threads) == 1, f"a process with {len(threads)} threads must not fork"
         gc.freeze()  # a command that ends does not walk over what it inherits
