@@ -34,7 +34,7 @@ import numpy as np
 from stepstore import _core
 from stepstore.aio import in_thread
 from stepstore.buffers import decode_key
-from stepstore.errors import DER_INVAL, DER_NONEXIST, Error
+from stepstore.errors import DER_CSUM, DER_INVAL, DER_NONEXIST, Error
 from stepstore.process import PerProcess
 from stepstore.variables import DTYPES, Attribute, Block, Field, StepStatus, Structure, Variable, structure_of
 from stepstore.walk import Walk
@@ -53,6 +53,43 @@ __all__ = [
 ]
 
 _SHOWN = 50  # variables in a notebook
+_PROFILE_VERSION = 3
+_OF_RANK = ("rank", "steps", "metadata_bytes", "metadata_requests", "data_bytes", "data_requests")
+_OF_TARGET = ("updates", "fetches", "bytes_written", "bytes_read")
+
+
+def _profile_from(text: str, location: str, side: str) -> dict[str, Any]:
+    """A stored profile (docs/profile.md); {}: there is none. It may lie in a file that others can change."""
+    if not text:
+        return {}
+    try:
+        profile: dict[str, Any] = json.loads(text)
+        version = profile["version"]
+        if version == _PROFILE_VERSION and _is_whole(profile, side):
+            return profile
+    except (ValueError, TypeError, KeyError, AttributeError):
+        version = _PROFILE_VERSION
+    if version == _PROFILE_VERSION:
+        raise Error(DER_CSUM, f"{location}: the profile of its {side} is damaged; its steps are not")
+    raise Error(
+        DER_INVAL,
+        f"{location}: the profile of its {side} has version {version}, and this Stepstore reads version "
+        f"{_PROFILE_VERSION}: read it with the Stepstore that wrote it",
+    )
+
+
+def _is_whole(profile: dict[str, Any], side: str) -> bool:
+    rows = [rank["rows"] for rank in profile["ranks"]]
+    numbers = [rank[name] for rank in profile["ranks"] for name in _OF_RANK]
+    numbers += [target[name] for target in profile.get("targets", ()) for name in _OF_TARGET]
+    numbers += [value for row in rows for column in row.values() for value in column]
+    return (
+        profile["side"] == side
+        and isinstance(profile["layout"], str)
+        and bool(rows)
+        and all(isinstance(number, int | float) for number in numbers)
+        and all({"step", "steps"} <= row.keys() and len(set(map(len, row.values()))) == 1 for row in rows)
+    )
 
 
 @dataclass(frozen=True)
@@ -265,14 +302,12 @@ class Steps(Walk):
         target of the pool served meanwhile. "file": where the same is kept as a file, relative to the pool.
         docs/profile.md has the fields.
         """
-        text = self._handle.writer_profile()
-        return json.loads(text) if text else {}
+        return _profile_from(self._handle.writer_profile(), self.location, "writers")
 
     def readers_profile(self) -> dict[str, Any]:
         """The same of the last program that read the stream with Profile=on, and closed it; {}: there was
         none."""
-        text = self._handle.readers_profile()
-        return json.loads(text) if text else {}
+        return _profile_from(self._handle.readers_profile(), self.location, "readers")
 
     def reader_profile(self) -> dict[str, Any]:
         """What reading cost so far."""

@@ -132,6 +132,32 @@ def test_profile(cli, stream):
     assert "FROM STEP" in shown and "UPDATES" in shown and "(files/profiling.json)" in shown
 
 
+def test_a_profile_of_others_is_not_believed(cli, stream):
+    mine = cli("steps", stream, "--profile", "--json").json
+    whole = {name: mine[name] for name in ("version", "layout", "ranks", "targets")} | {"side": "readers"}
+    file = cli.directory / "s/files/profiling_readers.json"
+    file.write_text(json.dumps(whole))
+    assert "readers, layout" in cli("steps", stream, "--profile", "-l").out
+    rank = whole["ranks"][0]
+    file.write_text(json.dumps(whole | {"version": 2}))
+    cli.fails("steps", stream, "--profile", code=1, says=("readers", "version 2"))
+    for wrong in (
+        [],
+        "text",
+        whole | {"ranks": []},
+        whole | {"ranks": [{"rank": 0}]},
+        whole | {"ranks": [rank | {"rows": []}]},
+        whole | {"ranks": [rank | {"rows": rank["rows"] | {"steps": []}}]},
+        whole | {"ranks": [rank | {"rows": rank["rows"] | {"steps": ["1"] * len(rank["rows"]["step"])}}]},
+        whole | {"targets": [7]},
+        {name: whole[name] for name in whole if name != "layout"},
+    ):
+        file.write_text(json.dumps(wrong))
+        cli.fails("steps", stream, "--profile", "-l", code=4, says=("readers", "damaged"))
+    file.write_text("{")
+    cli.fails("steps", stream, "--profile", code=4, says="damaged")
+
+
 def test_ls_stat_and_locations_of_a_stream(cli, stream):
     assert {"type": "stream", "name": "main"} in cli("ls", "./s/default", "--json").json
     info = cli("stat", "./s/default/main", "--json").json
