@@ -66,9 +66,10 @@ class CommandServer:
             with other:
                 files = [given.fileno(), out.fileno(), err.fileno(), other.fileno()]
                 socket.send_fds(self._control, [json.dumps(request).encode()], files)
-            pid = int(answers.recv(100))
             answers.settimeout(timeout)
-            status = None
+            begun = answers.recv(100)
+            assert begun, "the server of commands has ended: its reason is on stderr"
+            pid, status = int(begun), None
             try:
                 while answer := answers.recv(_LARGEST):
                     told = json.loads(answer)
@@ -77,7 +78,7 @@ class CommandServer:
             except TimeoutError:
                 os.kill(pid, signal.SIGKILL)
                 raise subprocess.TimeoutExpired(arguments, timeout) from None
-            assert status is not None, "the server of commands has ended"
+            assert status is not None, "the process that watched the command has ended"
             out.seek(0)
             err.seek(0)
             return os.waitstatus_to_exitcode(status), out.read(), err.read()
