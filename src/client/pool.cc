@@ -72,7 +72,7 @@ Pool Pool::connect(const std::string& location, Access access)
     const LocationParts parts = parse_location(location);
     std::string name = location;
     if (!parts.form.capabilities.own_store)
-        name = parts.names.front() + (parts.rest.empty() ? "" : "/" + parts.rest);
+        name = without_empty_parts(parts.names.front() + "/" + parts.rest);
     // For daos_pool_connect a bare name is a label, for our users a path.
     else if (!name.empty() && name.find('/') == std::string::npos && !parts.after_local)
         name.insert(0, "./");
