@@ -14,7 +14,7 @@ TOPS = "src|include|plugins|python|bindings|bench|sim|tests|scripts|cmake|docs|e
 PATH = re.compile(rf"(?:{TOPS})/[\w./-]+|[\w-]+\.(?:h|cc|py|cmake)")
 SYMBOL = re.compile(r"~?[A-Za-z_]\w*(?:(?:::|\.)[A-Za-z_]\w*)*(?:\(\))?")
 LOOKS_LIKE_CODE = re.compile(r"[a-z][A-Z]|_|::|\(\)")
-PLACEHOLDER = re.compile(r"/[A-Z]{4,}\b|[A-Z]{4,}(?=\.)")
+OF_THE_READER = re.compile(r"/[A-Z]{4,}\b|[A-Z]{4,}(?=\.)")
 # Names of others, which no source of ours has.
 OF_ADIOS2 = """adios2_reorganize adios2_iotest heatTransfer WriteReadFlatten AvailableStepsCount adios2_c.h
     ES_CloseTS ES_MDAgg"""
@@ -49,7 +49,7 @@ class Known:
 
 
 def unknown(text, known):
-    if text in OTHERS or PLACEHOLDER.search(text):
+    if text in OTHERS or OF_THE_READER.search(text):
         return None
     if PATH.fullmatch(text):
         # A header of a library is named as it is included.
