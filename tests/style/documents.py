@@ -50,6 +50,14 @@ PHRASES = {
     r"\bby a line\b": "at all",
 }
 
+# Sentences of a document that begin with a clause and not with their subject. A question ends with '?'.
+CLAUSES = {
+    r"^(Only what|What|Only who|Who|Whom)\b": "the thing or the person: 'A killed writer', 'A user who'",
+    r"^(Only where|Where)\b": "'If', or the place",
+    r"\b(also|even|only|except) where\b": "'if'",
+    r"\b(for|of|by|than|as) who\b": "the person: 'a user who'",
+}
+
 SOURCES = {".cc", ".h", ".c", ".py", ".sh", ".cmake", ".f90", ".in"}
 # Licence texts and data are not ours to wrap.
 SKIP = {"LICENSE"}
@@ -212,6 +220,15 @@ def check_words(findings: Findings, path: Path, text: str) -> None:
         )
 
 
+def check_clauses(findings: Findings, path: Path, text: str) -> None:
+    for line, _, sentence in sentences(text):
+        plain = sentence.lstrip("*_\"'( ")
+        for pattern, instead in CLAUSES.items():
+            found = re.search(pattern, plain)
+            if found and not plain.rstrip("*_\"') ").endswith("?"):
+                findings.add(path, line, f"'{found.group(0)} ...': write {instead}: {plain[:60]}")
+
+
 def check_links(findings: Findings, path: Path, text: str) -> None:
     for found in re.finditer(r"\[[^\]]*\]\(([^)\s]+)\)", re.sub(r"`[^`\n]*`", "CODE", without_code(text))):
         target = found.group(1)
@@ -254,6 +271,7 @@ def main() -> int:
             check_words(findings, path, text)
         if document:
             check_links(findings, path, text)
+            check_clauses(findings, path, text)
     print("\n".join(findings.lines))
     print(f"{len(findings.lines)} findings")
     return 1 if findings.lines else 0
