@@ -30,10 +30,10 @@ Catalogue::Catalogue(const fdb5::Key& key, const fdb5::Config& config)
 Catalogue::Catalogue(const eckit::URI& uri, const fdb5::Config& config, Access access)
     : CatalogueImpl(fdb5::Key(), fdb5::ControlIdentifiers(), config), settings_(settings_of(config))
 {
-    dataset_ = translated([&] { return find_dataset(to_place(uri), access); });
+    dataset_ = translated([&] { return find_dataset(parse_uri(uri), access); });
     if (!dataset_) {
         throw fdb5::DatabaseNotFoundException("Stepstore: there is no dataset " + uri.asRawString() + ": " +
-                                              translated([&] { return why_not_there(to_place(uri)); }));
+                                              translated([&] { return why_not_there(parse_uri(uri)); }));
     }
     dbKey_ = to_fdb(dataset_->key());
 }
@@ -50,12 +50,12 @@ fields::Dataset& Catalogue::dataset() const
 std::shared_ptr<fields::Dataset> Catalogue::writable() const
 {
     if (dataset_ && dataset_->session().access() == Access::read_write) return dataset_;
-    return dataset_ ? find_dataset(place_of(*dataset_), Access::read_write) : nullptr;
+    return dataset_ ? find_dataset(pool_uri_of(*dataset_), Access::read_write) : nullptr;
 }
 
 eckit::URI Catalogue::uri() const
 {
-    return to_uri(place_of(dataset()));
+    return to_uri(pool_uri_of(dataset()));
 }
 
 bool Catalogue::exists() const

@@ -27,7 +27,7 @@ std::string owner_of(const fields::Dataset& dataset)
 
 bool Catalogue::uriBelongs(const eckit::URI& uri) const
 {
-    return dataset_ && uri.scheme() == type_name && to_place(uri).same_dataset(place_of(*dataset_));
+    return dataset_ && uri.scheme() == type_name && parse_uri(uri).same_dataset(pool_uri_of(*dataset_));
 }
 
 fdb5::CatalogueWipeState Catalogue::wipeInit() const

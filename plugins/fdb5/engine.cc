@@ -63,7 +63,7 @@ public:
         return translated([&] {
             const Settings settings = settings_of(config);
             if (const auto dataset = find_dataset(settings, to_fields(key), Access::read_only))
-                return to_uri(place_of(*dataset));
+                return to_uri(pool_uri_of(*dataset));
             return to_uri({.pool = settings.pools.choose(to_fields(key)), .container = ""});
         });
     }

@@ -17,12 +17,12 @@ namespace {
 // Of many fields one after the other most lie in one dataset, and small ones in one object.
 eckit::URI uri_of(const fields::Dataset& dataset, std::uint64_t object)
 {
-    thread_local Place last;
+    thread_local PoolUri last;
     thread_local eckit::URI uri;
     const bool same_dataset =
         last.container == dataset.container_label() && last.pool == dataset.session().location();
     if (!same_dataset || last.object != object) {
-        Place place = same_dataset ? last : place_of(dataset, Place::Kind::object);
+        PoolUri place = same_dataset ? last : pool_uri_of(dataset, PoolUri::Kind::object);
         place.object = object;
         uri = to_uri(place);
         last = std::move(place); // only now: an exception before must not leave it beside another one's URI
@@ -111,10 +111,10 @@ eckit::DataHandle* StepstoreFieldLocation::dataHandle() const
                ": only FDB's files support such fields (of overlays)");
     }
     return translated([&] {
-        auto dataset = dataset_ ? dataset_ : find_dataset(to_place(uri_), Access::read_only);
+        auto dataset = dataset_ ? dataset_ : find_dataset(parse_uri(uri_), Access::read_only);
         if (!dataset) {
             refuse("cannot read " + uri_.asRawString() +
-                   ": its dataset is not there: " + why_not_there(to_place(uri_)));
+                   ": its dataset is not there: " + why_not_there(parse_uri(uri_)));
         }
         return new FieldHandle({{std::move(dataset), within_dataset()}});
     });
@@ -130,8 +130,8 @@ fields::FieldLocation StepstoreFieldLocation::within_dataset() const
 {
     std::uint64_t object = object_;
     if (!dataset_) {
-        const Place place = to_place(uri_);
-        if (place.kind != Place::Kind::object) {
+        const PoolUri place = parse_uri(uri_);
+        if (place.kind != PoolUri::Kind::object) {
             refuse("'" + uri_.asRawString() +
                    "' does not name a field: expected stepstore:POOL/CONTAINER/data.N");
         }
@@ -146,8 +146,9 @@ fields::Location to_fields(const fdb5::FieldLocation& location, const fields::Da
 {
     const auto* own = dynamic_cast<const StepstoreFieldLocation*>(&location);
     if (own != nullptr && own->remapKey().empty()) {
-        const Place place = own->dataset() == &dataset ? Place() : to_place(own->uri());
-        if (own->dataset() == &dataset || place.same_dataset(place_of(dataset))) return own->within_dataset();
+        const PoolUri place = own->dataset() == &dataset ? PoolUri() : parse_uri(own->uri());
+        if (own->dataset() == &dataset || place.same_dataset(pool_uri_of(dataset)))
+            return own->within_dataset();
     }
     return foreign_text(location);
 }
@@ -168,9 +169,9 @@ std::uint64_t length_elsewhere(const std::string& location)
 bool there_is(const eckit::URI& uri)
 {
     return translated([&] {
-        const Place place = to_place(uri);
+        const PoolUri place = parse_uri(uri);
         const auto dataset = find_dataset(place, Access::read_only);
-        if (!dataset || place.kind != Place::Kind::object) return dataset != nullptr;
+        if (!dataset || place.kind != PoolUri::Kind::object) return dataset != nullptr;
         return fields::StoreReader(dataset).exists({.object = place.object, .offset = 0, .length = 1});
     });
 }

@@ -18,7 +18,7 @@ namespace {
 
 eckit::URI index_uri(const fields::Dataset& dataset, const fields::Key& collocation)
 {
-    Place place = place_of(dataset, Place::Kind::index);
+    PoolUri place = pool_uri_of(dataset, PoolUri::Kind::index);
     place.index = collocation.text();
     return to_uri(place);
 }
@@ -79,7 +79,7 @@ std::vector<eckit::URI> Index::dataURIs() const
                 own = true;
             else
                 found.insert(to_fdb(field.entry.location, dataset_)->uri());
-        if (own) found.insert(to_uri(place_of(*dataset_, Place::Kind::data)));
+        if (own) found.insert(to_uri(pool_uri_of(*dataset_, PoolUri::Kind::data)));
         return std::vector<eckit::URI>(found.begin(), found.end());
     });
 }

@@ -71,14 +71,14 @@ std::string text_of(const std::string& container, const std::string& pool)
     return container + '\n' + pool;
 }
 
-std::optional<Place> source_of(const fields::Dataset& copy)
+std::optional<PoolUri> source_of(const fields::Dataset& copy)
 {
     const auto text = copy.attribute(moved_from);
     if (!text) return std::nullopt;
     const std::size_t end = text->find('\n');
     if (end == std::string::npos || end == 0 || end + 1 == text->size())
         refuse(copy.name() + " is damaged: its attribute '" + moved_from + "' names no dataset");
-    return Place{.pool = text->substr(end + 1), .container = text->substr(0, end)};
+    return PoolUri{.pool = text->substr(end + 1), .container = text->substr(0, end)};
 }
 
 fdb5::ControlIdentifiers locked_by_fdb()
@@ -142,7 +142,7 @@ std::shared_ptr<fields::Dataset> MoveVisitor::source_to_wipe(const fields::Datas
                ", by a move that was not finished. Add this pool to stepstore.pools, and move again");
     }
     auto source = find_dataset(*from, Access::read_write);
-    if (source && (source->key() != copy.key() || place_of(*source).same_dataset(place_of(copy))))
+    if (source && (source->key() != copy.key() || pool_uri_of(*source).same_dataset(pool_uri_of(copy))))
         refuse(copy.name() + " is damaged: it says that it was copied from " + source->name());
     return source;
 }
@@ -153,7 +153,7 @@ bool MoveVisitor::visitDatabase(const fdb5::Catalogue&)
         const std::string pool = destination_pool();
         std::shared_ptr<fields::Dataset> copied;
         if (same_pool(pool, dataset_->session().location())) { // a move that was not finished
-            copied = find_dataset(place_of(*dataset_), Access::read_write);
+            copied = find_dataset(pool_uri_of(*dataset_), Access::read_write);
             if (!copied) refuse(dataset_->name() + " was wiped");
         } else {
             copied = copy_to(pool);
@@ -174,13 +174,13 @@ bool MoveVisitor::visitDatabase(const fdb5::Catalogue&)
 
 void drop_moved(std::vector<ShownDataset>& datasets)
 {
-    std::vector<Place> moved;
+    std::vector<PoolUri> moved;
     for (const auto& shown : datasets) {
         const auto dataset = shown.session->find_container(shown.entry.container);
         if (const auto from = dataset ? source_of(*dataset) : std::nullopt) moved.push_back(*from);
     }
     std::erase_if(datasets, [&](const ShownDataset& shown) { // each pool has such labels of its own
-        return std::ranges::any_of(moved, [&](const Place& from) {
+        return std::ranges::any_of(moved, [&](const PoolUri& from) {
             return from.container == shown.entry.container && same_pool(from.pool, shown.session->location());
         });
     });

@@ -160,7 +160,7 @@ const std::string& Pools::choose(const fields::Key& dataset) const
     return open.at(static_cast<std::size_t>(chosen - directories.begin()))->location;
 }
 
-Pools::Turn Pools::take_turn() const
+Pools::FolderLock Pools::lock_folder() const
 {
     if (strategies().at(handler_) == nullptr) return nullptr;
     // The folder of the first pool, which is the same for all who have this list, also before there is a
@@ -170,7 +170,7 @@ Pools::Turn Pools::take_turn() const
     fs::create_directories(folder, ignored);
     const int file = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (file < 0) refuse("cannot open " + folder.string() + " to choose a pool: " + std::strerror(errno));
-    const Turn turn(new int(file), [](const int* open) {
+    const FolderLock lock(new int(file), [](const int* open) {
         ::close(*open); // lets go of the lock
         delete open;
     });
@@ -187,7 +187,7 @@ Pools::Turn Pools::take_turn() const
         }
         std::this_thread::sleep_for(pause);
     }
-    return turn;
+    return lock;
 }
 
 bool same_pool(const std::string& pool, const std::string& other)

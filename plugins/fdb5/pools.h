@@ -38,8 +38,8 @@ public:
     // Two writers that make a dataset at once could choose different pools. So who chooses by anything but
     // the order holds this, from looking whether there is such a dataset to having made it. Empty: there is
     // nothing to hold.
-    using Turn = std::shared_ptr<const int>;
-    Turn take_turn() const;
+    using FolderLock = std::shared_ptr<const int>;
+    FolderLock lock_folder() const;
 
 private:
     std::vector<ConfiguredPool> pools_;

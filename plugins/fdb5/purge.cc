@@ -64,7 +64,7 @@ void PurgeVisitor::report(std::ostream& out) const
 void PurgeVisitor::purge(std::ostream& out, bool porcelain, bool doit) const
 {
     translated([&] {
-        auto changed = doit ? find_dataset(place_of(*dataset_), Access::read_write) : dataset_;
+        auto changed = doit ? find_dataset(pool_uri_of(*dataset_), Access::read_write) : dataset_;
         fields::PurgeOptions options;
         options.dry_run = !doit;
         options.found = [&](const fields::Unneeded& unneeded) {

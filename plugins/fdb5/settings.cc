@@ -137,17 +137,17 @@ std::shared_ptr<fields::Dataset> find_or_make_dataset(const Settings& settings, 
                                                       const std::string& schema)
 {
     if (auto dataset = find_dataset(settings, key, Access::read_write)) return dataset;
-    const Pools::Turn turn = settings.pools.take_turn();
-    if (auto dataset = turn ? find_dataset(settings, key, Access::read_write) : nullptr) return dataset;
+    const Pools::FolderLock lock = settings.pools.lock_folder();
+    if (auto dataset = lock ? find_dataset(settings, key, Access::read_write) : nullptr) return dataset;
     return session_to_write(settings.pools.choose(key), settings.pool)->create(key, settings.dataset, schema);
 }
 
-Place place_of(const fields::Dataset& dataset, Place::Kind kind)
+PoolUri pool_uri_of(const fields::Dataset& dataset, PoolUri::Kind kind)
 {
     return {.pool = dataset.session().location(), .container = dataset.container_label(), .kind = kind};
 }
 
-std::string why_not_there(const Place& place)
+std::string why_not_there(const PoolUri& place)
 {
     const auto session = session_if_there(place.pool, Access::read_only);
     if (session && session->lists(place.container)) {
@@ -158,7 +158,7 @@ std::string why_not_there(const Place& place)
     return "it was wiped";
 }
 
-std::shared_ptr<fields::Dataset> find_dataset(const Place& place, Access access)
+std::shared_ptr<fields::Dataset> find_dataset(const PoolUri& place, Access access)
 {
     const auto session = session_if_there(place.pool, access);
     return session ? session->find_container(place.container) : nullptr;

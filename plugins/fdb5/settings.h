@@ -43,10 +43,10 @@ std::shared_ptr<fields::Dataset> find_dataset(const Settings& settings, const fi
 // To write to: in the pool that has it, or made.
 std::shared_ptr<fields::Dataset> find_or_make_dataset(const Settings& settings, const fields::Key& key,
                                                       const std::string& schema);
-Place place_of(const fields::Dataset& dataset, Place::Kind kind = Place::Kind::dataset);
+PoolUri pool_uri_of(const fields::Dataset& dataset, PoolUri::Kind kind = PoolUri::Kind::dataset);
 // Why find_dataset() finds nothing there: it was wiped, or is not whole.
-std::string why_not_there(const Place& place);
+std::string why_not_there(const PoolUri& place);
 // The dataset that a URI names. nullptr: it was wiped.
-std::shared_ptr<fields::Dataset> find_dataset(const Place& place, Access access);
+std::shared_ptr<fields::Dataset> find_dataset(const PoolUri& place, Access access);
 
 } // namespace stepstore::fdb_plugin

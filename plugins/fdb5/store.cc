@@ -32,16 +32,16 @@ public:
     {
     }
     Store(const eckit::URI& uri, const fdb5::Config& config)
-        : settings_(settings_of(config)), place_(to_place(uri))
+        : settings_(settings_of(config)), place_(parse_uri(uri))
     {
-        place_->kind = Place::Kind::dataset;
+        place_->kind = PoolUri::Kind::dataset;
     }
 
     // The store that a field's URI belongs to.
     static eckit::URI uri(const eckit::URI& data)
     {
-        Place place = to_place(data);
-        place.kind = Place::Kind::dataset;
+        PoolUri place = parse_uri(data);
+        place.kind = PoolUri::Kind::dataset;
         return to_uri(place);
     }
 
@@ -60,16 +60,16 @@ public:
     {
         return translated([&] {
             const auto found = dataset(Access::read_only);
-            return found ? to_uri(place_of(*found))
-                         : to_uri(place_.value_or(Place{.pool = pool(), .container = ""}));
+            return found ? to_uri(pool_uri_of(*found))
+                         : to_uri(place_.value_or(PoolUri{.pool = pool(), .container = ""}));
         });
     }
     bool uriBelongs(const eckit::URI& uri) const override
     {
         return uri.scheme() == type_name && translated([&] {
                    const auto found = dataset(Access::read_only);
-                   return found ? to_place(uri).same_dataset(place_of(*found))
-                                : place_ && to_place(uri).same_dataset(*place_);
+                   return found ? parse_uri(uri).same_dataset(pool_uri_of(*found))
+                                : place_ && parse_uri(uri).same_dataset(*place_);
                });
     }
     bool uriExists(const eckit::URI& uri) const override { return there_is(uri); }
@@ -78,7 +78,7 @@ public:
         return translated([&] {
             std::set<eckit::URI> all;
             if (const auto found = dataset(Access::read_only))
-                all.insert(to_uri(place_of(*found, Place::Kind::data)));
+                all.insert(to_uri(pool_uri_of(*found, PoolUri::Kind::data)));
             return all;
         });
     }
@@ -154,12 +154,12 @@ private:
     // FDB removes what no field of its catalogue refers to: the whole object.
     static void remove_object(const eckit::URI& uri)
     {
-        const auto changed = find_dataset(to_place(uri), Access::read_write);
+        const auto changed = find_dataset(parse_uri(uri), Access::read_write);
         if (changed && !indexed_elsewhere(*changed)) {
             refuse("cannot remove " + uri.asRawString() + " by its name: the catalogue of " +
                    changed->name() + " refers to its fields: use fdb-wipe or fdb-purge");
         }
-        if (changed) changed->data_array(to_place(uri).object).destroy();
+        if (changed) changed->data_array(parse_uri(uri).object).destroy();
     }
 
     void print(std::ostream& out) const override
@@ -168,8 +168,8 @@ private:
     }
 
     Settings settings_;
-    std::optional<Place> place_; // of a store that was made from a URI
-    fields::Key key_;            // of the others
+    std::optional<PoolUri> place_; // of a store that was made from a URI
+    fields::Key key_;              // of the others
     std::map<std::string, std::unique_ptr<fields::StoreWriter>> writers_;
     std::size_t archived_ = 0;
 };
@@ -187,13 +187,13 @@ void Store::finaliseWipeState(fdb5::StoreWipeState& state, bool, bool)
         }
         const std::set<eckit::URI> included = state.includedDataURIs(); // a copy: markAsMissing changes it
         for (const auto& uri : included) {
-            const Place place = to_place(uri);
-            if (!place.same_dataset(place_of(*found))) {
+            const PoolUri place = parse_uri(uri);
+            if (!place.same_dataset(pool_uri_of(*found))) {
                 throw eckit::SeriousBug("Stepstore: FDB asks the wipe of " + this->uri().asRawString() +
                                         " to remove " + uri.asRawString() +
                                         ", which lies elsewhere; nothing was wiped");
             }
-            if (place.kind == Place::Kind::object &&
+            if (place.kind == PoolUri::Kind::object &&
                 (!indexed_elsewhere(*found) || state.isMarkedSafe(uri) || !there_is(uri))) {
                 state.markAsMissing(uri);
             }
@@ -213,7 +213,7 @@ bool Store::doWipeUnknowns(const std::set<eckit::URI>& unknown) const
 bool Store::doWipeURIs(const fdb5::StoreWipeState& state) const
 {
     for (const auto& uri : state.includedDataURIs())
-        if (to_place(uri).kind == Place::Kind::object) translated([&] { remove_object(uri); });
+        if (parse_uri(uri).kind == PoolUri::Kind::object) translated([&] { remove_object(uri); });
     return true;
 }
 

@@ -88,39 +88,41 @@ std::string_view cut_last(std::string_view& path, const eckit::URI& uri)
 
 } // namespace
 
-eckit::URI to_uri(const Place& place)
+eckit::URI to_uri(const PoolUri& place)
 {
     std::string name =
         encoded(place.pool, place.pool.starts_with('/') ? "%?#" : "%?#/:") + '/' + place.container;
     switch (place.kind) {
-    case Place::Kind::dataset: break;
-    case Place::Kind::index: (name += '/').append(index_prefix).append(encoded(place.index, "%?#/")); break;
-    case Place::Kind::object: (name += '/').append(object_prefix).append(std::to_string(place.object)); break;
-    case Place::Kind::data: name += "/data"; break;
+    case PoolUri::Kind::dataset: break;
+    case PoolUri::Kind::index: (name += '/').append(index_prefix).append(encoded(place.index, "%?#/")); break;
+    case PoolUri::Kind::object:
+        (name += '/').append(object_prefix).append(std::to_string(place.object));
+        break;
+    case PoolUri::Kind::data: name += "/data"; break;
     }
     eckit::URI uri(type_name, std::string(), -1);
     uri.path(name);
     return uri;
 }
 
-Place to_place(const eckit::URI& uri)
+PoolUri parse_uri(const eckit::URI& uri)
 {
     if (uri.scheme() != type_name) refuse_uri(uri);
-    Place place;
+    PoolUri place;
     std::string_view path = uri.name();
     std::string_view last = cut_last(path, uri);
     if (last.starts_with(index_prefix)) {
-        place.kind = Place::Kind::index;
+        place.kind = PoolUri::Kind::index;
         place.index = decoded(last.substr(index_prefix.size()));
     } else if (last == "data") {
-        place.kind = Place::Kind::data;
+        place.kind = PoolUri::Kind::data;
     } else if (last.starts_with(object_prefix)) {
-        place.kind = Place::Kind::object;
+        place.kind = PoolUri::Kind::object;
         const char* end = last.data() + last.size();
         if (std::from_chars(last.data() + object_prefix.size(), end, place.object).ptr != end)
             refuse_uri(uri);
     }
-    if (place.kind != Place::Kind::dataset) last = cut_last(path, uri);
+    if (place.kind != PoolUri::Kind::dataset) last = cut_last(path, uri);
     place.container = last;
     place.pool = decoded(path);
     return place;

@@ -19,7 +19,7 @@ namespace stepstore::fdb_plugin {
 
 inline constexpr const char* type_name = "stepstore"; // of engine, catalogue, store and URI scheme
 
-struct Place {
+struct PoolUri {
     enum class Kind : std::uint8_t { dataset, index, object, data };
 
     std::string pool;
@@ -28,11 +28,14 @@ struct Place {
     std::uint64_t object = 0; // of Kind::object
     std::string index = {};   // of Kind::index: the collocation key's text
 
-    bool same_dataset(const Place& other) const { return pool == other.pool && container == other.container; }
+    bool same_dataset(const PoolUri& other) const
+    {
+        return pool == other.pool && container == other.container;
+    }
 };
 
-eckit::URI to_uri(const Place& place);
+eckit::URI to_uri(const PoolUri& place);
 // A UserError when the URI is not one of Stepstore.
-Place to_place(const eckit::URI& uri);
+PoolUri parse_uri(const eckit::URI& uri);
 
 } // namespace stepstore::fdb_plugin

@@ -1,8 +1,8 @@
 // The ranges and memory of an array read or write, checked and in the store's terms.
 #pragma once
 
+#include "daos/caller_bytes.h"
 #include "daos/resources.h"
-#include "daos/taken.h"
 
 #include <span>
 #include <vector>
@@ -49,7 +49,7 @@ struct WriteRequest : ArrayRequest<Bytes> {
                  bool runs_later);
 
 private:
-    std::vector<Taken> taken_;
+    std::vector<CallerBytes> taken_;
 };
 
 } // namespace stepstore::daos

@@ -2,10 +2,10 @@
 #include "daos/api.h"
 
 #include "daos/call.h"
+#include "daos/caller_bytes.h"
 #include "daos/global_handle.h"
 #include "daos/key_listing.h"
 #include "daos/resources.h"
-#include "daos/taken.h"
 #include "store/failure.h"
 
 #include <algorithm>
@@ -100,9 +100,10 @@ int daos_kv_put(daos_handle_t oh, daos_handle_t th, uint64_t flags, const char* 
     return call("daos_kv_put", ev, [=] {
         auto object = resource<KeyValueResource>(oh);
         object->require_writable(th);
-        const Taken name(key_bytes(key), ev);
+        const CallerBytes name(key_bytes(key), ev);
         if (size > 0) require(buf, "the value");
-        const Taken value({static_cast<const std::byte*>(buf), size}, ev && size < travels_with_request);
+        const CallerBytes value({static_cast<const std::byte*>(buf), size},
+                                ev && size < travels_with_request);
         return [=, object = std::move(object), condition = put_condition(flags)] {
             object->run(store::latest, [&](store::Container& in) {
                 in.kv_put(object->oid(), name.view(), value.view(), condition);
@@ -116,7 +117,7 @@ int daos_kv_get(daos_handle_t oh, daos_handle_t th, uint64_t flags, const char* 
 {
     return call("daos_kv_get", ev, [=] {
         auto object = resource<KeyValueResource>(oh);
-        const Taken name(key_bytes(key), ev);
+        const CallerBytes name(key_bytes(key), ev);
         require(size, "size");
         const MutableBytes into(static_cast<std::byte*>(buf), buf ? *size : 0); // DAOS_REC_ANY is 0
         const auto epoch = object->read_epoch(th);
@@ -135,7 +136,7 @@ int daos_kv_remove(daos_handle_t oh, daos_handle_t th, uint64_t flags, const cha
     return call("daos_kv_remove", ev, [=] {
         auto object = resource<KeyValueResource>(oh);
         object->require_writable(th);
-        const Taken name(key_bytes(key), ev);
+        const CallerBytes name(key_bytes(key), ev);
         return [=, object = std::move(object)] {
             const bool removed = object->run(store::latest, [&](store::Container& in) {
                 return in.kv_remove(object->oid(), name.view());

@@ -156,7 +156,7 @@ protected:
     }
 
 private:
-    Opened open(Way way)
+    StreamAdapter open(Way way)
     {
         const auto parameters = parameters_of(m_IO, m_Name, m_OpenMode, way);
         const auto group = find_group(parameters, m_OpenMode, take_handed_over, [this](const std::string&) {
@@ -182,7 +182,7 @@ private:
         });
     }
 
-    Opened opened_;
+    StreamAdapter opened_;
     bool told_ = false; // that no step is open
 };
 

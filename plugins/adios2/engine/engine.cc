@@ -124,7 +124,7 @@ public:
 #undef span
 
 private:
-    Opened open(TakeHandedOver take_handed_over)
+    StreamAdapter open(TakeHandedOver take_handed_over)
     {
         Opening opening;
         if (host_) opening.order = host_->order();
@@ -135,7 +135,7 @@ private:
         say_what_is_missing(*group.ranks);
         return open(group.ranks);
     }
-    Opened open(const std::shared_ptr<Communicator>& group) const
+    StreamAdapter open(const std::shared_ptr<Communicator>& group) const
     {
         return {m_IO, parameters_, m_OpenMode, group, host_ ? host_->engine() : nullptr};
     }
@@ -200,7 +200,7 @@ private:
     Parameters parameters_;
     std::shared_ptr<Communicator> group_; // until it is known to be the right one
     std::unique_ptr<PluginHost> host_;
-    Opened opened_;
+    StreamAdapter opened_;
 };
 
 adios2::plugin::PluginEngineInterface* create(adios2::IO io, const std::string& name, adios2::Mode mode,

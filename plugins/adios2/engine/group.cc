@@ -1,7 +1,7 @@
 #include "group.h"
 
 #include "base/warning.h"
-#include "opened.h"
+#include "stream_adapter.h"
 
 #include <mutex>
 
@@ -41,7 +41,7 @@ Group find_group(const Parameters& parameters, adios2::Mode mode, TakeHandedOver
     const bool automatic = parameters.group == GroupChoice::automatic;
     if (automatic && told)
         if (auto ranks = told(key)) return {std::move(ranks)};
-    if (automatic && Opened::writes(mode)) say_that_it_writes_alone(key);
+    if (automatic && StreamAdapter::writes(mode)) say_that_it_writes_alone(key);
     return {form_group(key, parameters.group, parameters.group_timeout)};
 }
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "adios_errors.h"
-#include "opened.h"
+#include "stream_adapter.h"
 
 #include <adios2/core/Info.h>
 #include <adios2/core/Span.h>
@@ -41,7 +41,7 @@ class Introspection : public adios2::core::Engine {
 public:
     // opened: must be there when anything is asked.
     Introspection(const std::string& type, adios2::core::IO& io, const std::string& name, adios2::Mode mode,
-                  adios2::helper::Comm communicator, const Opened& opened)
+                  adios2::helper::Comm communicator, const StreamAdapter& opened)
         : Engine(type, io, name, mode, std::move(communicator)), stream_(opened)
     {
     }
@@ -152,7 +152,7 @@ private:
     template <class V>
     static std::vector<typename V::BPInfo> as_blocks(const std::unique_ptr<adios2::MinVarInfo>& info);
 
-    const Opened& stream_;
+    const StreamAdapter& stream_;
     std::vector<std::function<void()>> forget_spans_;
 };
 

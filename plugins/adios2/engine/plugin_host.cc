@@ -13,7 +13,7 @@ namespace core = adios2::core;
 
 class Host final : public PluginHost {
 public:
-    Host(core::IO& io, const std::string& name, adios2::Mode mode, const Opened& opened)
+    Host(core::IO& io, const std::string& name, adios2::Mode mode, const StreamAdapter& opened)
         : io_(io), engine_("Stepstore", io, name, mode, adios2::helper::CommDummy(), opened)
     {
     }
@@ -74,7 +74,7 @@ private:
 } // namespace
 
 std::unique_ptr<PluginHost> make_plugin_host(adios2::IO io, const std::string& name, adios2::Mode mode,
-                                             const Opened& opened)
+                                             const StreamAdapter& opened)
 {
     if (!misfit().empty()) return nullptr;
     return std::make_unique<Host>(core_of(io), name, mode, opened);

@@ -1,7 +1,7 @@
 // What the plugin has of ADIOS2's core beyond the public interface.
 #pragma once
 
-#include "opened.h"
+#include "stream_adapter.h"
 
 #include <memory>
 #include <string>
@@ -12,7 +12,7 @@ class PluginHost {
 public:
     virtual ~PluginHost() = default;
 
-    virtual adios2::core::Engine* engine() = 0; // the host of Opened
+    virtual adios2::core::Engine* engine() = 0; // the host of StreamAdapter
     virtual steps::Order order() const = 0;     // of the program's arrays
     // Of the ranks of the ADIOS object's communicator those that open the same; collective over it. Null: it
     // has none of MPI.
@@ -36,6 +36,6 @@ public:
 
 // Null: ADIOS2's core cannot be used (misfit()). opened: see Introspection.
 std::unique_ptr<PluginHost> make_plugin_host(adios2::IO io, const std::string& name, adios2::Mode mode,
-                                             const Opened& opened);
+                                             const StreamAdapter& opened);
 
 } // namespace stepstore::adios

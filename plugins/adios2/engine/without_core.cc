@@ -30,7 +30,8 @@ bool Inventory::visit(const adios2::IO&, const adios2::core::Engine*, Look) cons
     return false;
 }
 
-std::unique_ptr<PluginHost> make_plugin_host(adios2::IO, const std::string&, adios2::Mode, const Opened&)
+std::unique_ptr<PluginHost> make_plugin_host(adios2::IO, const std::string&, adios2::Mode,
+                                             const StreamAdapter&)
 {
     return nullptr;
 }

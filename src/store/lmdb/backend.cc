@@ -1,11 +1,11 @@
-// The embedded default: a pool is a directory (format.h), made and destroyed by making.h; a target an LMDB
+// The embedded default: a pool is a directory (format.h), made and destroyed by creation.h; a target an LMDB
 // environment with extent files beside it (target.h).
 #include "base/fork.h"
 #include "base/interrupt.h"
 #include "base/not_copied.h"
 #include "store/builtin.h"
 #include "store/failure.h"
-#include "store/lmdb/making.h"
+#include "store/lmdb/creation.h"
 #include "store/lmdb/sharing/errors.h"
 
 #include <daos_errno.h>
@@ -94,11 +94,11 @@ std::unique_ptr<Storage> create(const std::string& path, const NewPool& options)
         throw Error(-DER_INVAL, "pool " + path + ": " + std::to_string(options.targets) +
                                     " targets: give 1 to " + std::to_string(max_targets));
     }
-    Making making(absolute(path), options);
-    auto pool = std::make_unique<LmdbStorage>(path, making.state());
+    Creation creation(absolute(path), options);
+    auto pool = std::make_unique<LmdbStorage>(path, creation.state());
     pool->claim();
     if (options.fill) options.fill(*pool);
-    making.publish();
+    creation.publish();
     return pool;
 }
 

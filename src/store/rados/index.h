@@ -18,7 +18,7 @@ namespace stepstore::store::rados {
 inline constexpr char record_space = 'k';  // key 00: a record of the store
 inline constexpr char guard_space = 'G';   // scope: changes with each update within the scope
 inline constexpr char limit_key[] = "L";   // no update here has had a greater epoch
-inline constexpr char turn_key[] = "T";    // who alone may update, for a moment
+inline constexpr char lock_key[] = "T";    // who alone may update, for a moment
 inline constexpr char lane_space = 'P';    // client lane: what it has published
 inline constexpr char dropped_space = 'D'; // client number: extents that nothing refers to any more
 inline constexpr char counter_space = 'N'; // process: its counters

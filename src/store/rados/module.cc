@@ -1,7 +1,7 @@
 #include "store/rados/module.h"
 
 #include "stepstore/export.h"
-#include "store/rados/making.h"
+#include "store/rados/backend.h"
 
 namespace stepstore::store::rados {
 

@@ -6,7 +6,7 @@
 //    does
 //    not hold, nothing is changed (refused).
 // 3. Refused: one read brings all that the body has asked for up to date, at one moment. The body runs again.
-// 4. After some refusals the process takes the turn: for a moment all others are refused. A process that dies
+// 4. After some refusals the process takes the lock: for a moment all others are refused. A process that dies
 //    with it delays the others by three seconds.
 //
 // A body that throws, or changes nothing, has no operation that would verify what it saw. Where that is not
@@ -37,7 +37,7 @@ namespace stepstore::store::rados {
 
 namespace {
 
-constexpr int patience = 6; // refusals before the turn is taken
+constexpr int patience = 6; // refusals before the lock is taken
 // Larger values of the index are spilled, by the first limit that leaves an update at most so much inline.
 constexpr std::uint64_t inline_limits[] = {256 << 10, 4 << 10, 256};
 constexpr std::uint64_t operation_limit = 32 << 20; // of inline values together, if a limit gives that
@@ -177,7 +177,7 @@ bool RadosTarget::run(Transaction& transaction, FunctionRef<void(WriteTransactio
 
 void RadosTarget::read(FunctionRef<void(ReadTransaction&)> body)
 {
-    Transaction transaction(index_, memory_, *this, false);
+    Transaction transaction(index_, remembered_, *this, false);
     while (!run(transaction, [&](WriteTransaction& open) { body(open); }))
         transaction.refresh();
 }
@@ -196,7 +196,7 @@ void RadosTarget::write(FunctionRef<void(WriteTransaction&)> body)
         left.erase(found);
         transaction->refresh();
     } else {
-        transaction = std::make_unique<Transaction>(index_, memory_, *this, true);
+        transaction = std::make_unique<Transaction>(index_, remembered_, *this, true);
     }
     try {
         write(*transaction, body);
@@ -210,7 +210,7 @@ void RadosTarget::write(FunctionRef<void(WriteTransaction&)> body)
 void RadosTarget::write(Transaction& transaction, FunctionRef<void(WriteTransaction&)> body)
 {
     const bool nested = !running.empty();
-    std::string turn;
+    std::string lock;
     for (int refused = 0;;) {
         if (!run(transaction, body)) {
             transaction.refresh();
@@ -218,7 +218,7 @@ void RadosTarget::write(Transaction& transaction, FunctionRef<void(WriteTransact
         }
         const bool sends =
             !transaction.changes_.empty() || !transaction.entering_.empty() || !transaction.leaving_.empty();
-        if (!sends && turn.empty()) {
+        if (!sends && lock.empty()) {
             if (transaction.certain()) return;
             transaction.refresh();
             continue;
@@ -227,58 +227,58 @@ void RadosTarget::write(Transaction& transaction, FunctionRef<void(WriteTransact
             Clock::saw(transaction.seen_);
             continue;
         }
-        if (send(transaction, turn) == Sent::done) return;
+        if (send(transaction, lock) == Sent::done) return;
         ++refused;
         if (refused > 1) wait_a_little(refused);
         if (refused > 1 && !transaction.entering_.empty()) let_go_of_lost(transaction);
-        if (refused >= patience && turn.empty() && !nested) {
+        if (refused >= patience && lock.empty() && !nested) {
             const std::string token = tag_ + big(stamps_.fetch_add(1), 4);
-            if (take_turn(token)) turn = token;
+            if (take_lock(token)) lock = token;
         }
         transaction.refresh();
-        if (!transaction.turn_.empty() && transaction.turn_ != turn) wait_for_turn(transaction, turn);
+        if (!transaction.lock_.empty() && transaction.lock_ != lock) wait_for_lock(transaction, lock);
         transaction.remember_all();
         if (transaction.limit_)
-            memory_.limit = std::max(memory_.limit.load(), from_ordered(*transaction.limit_));
+            remembered_.limit = std::max(remembered_.limit.load(), from_ordered(*transaction.limit_));
     }
 }
 
-bool RadosTarget::take_turn(const std::string& token)
+bool RadosTarget::take_lock(const std::string& token)
 {
     librados::ObjectWriteOperation operation;
     operation.assert_exists();
-    operation.omap_cmp({{turn_key, {to_buffer(""), LIBRADOS_CMPXATTR_OP_EQ}}}, nullptr);
-    operation.omap_set({{turn_key, to_buffer(token)}});
+    operation.omap_cmp({{lock_key, {to_buffer(""), LIBRADOS_CMPXATTR_OP_EQ}}}, nullptr);
+    operation.omap_set({{lock_key, to_buffer(token)}});
     return io_.write(index_.object, operation).code == 0;
 }
 
-// Until the process that has the turn lets go. A dead one never does: after three seconds any process may
+// Until the process that has the lock lets go. A dead one never does: after three seconds any process may
 // take it away.
-void RadosTarget::wait_for_turn(Transaction& transaction, const std::string& mine)
+void RadosTarget::wait_for_lock(Transaction& transaction, const std::string& mine)
 {
     using std::chrono::steady_clock;
-    std::string whose = transaction.turn_;
-    for (auto since = steady_clock::now(); !transaction.turn_.empty() && transaction.turn_ != mine;) {
+    std::string whose = transaction.lock_;
+    for (auto since = steady_clock::now(); !transaction.lock_.empty() && transaction.lock_ != mine;) {
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
         transaction.refresh();
-        if (transaction.turn_ != whose) {
-            whose = transaction.turn_;
+        if (transaction.lock_ != whose) {
+            whose = transaction.lock_;
             since = steady_clock::now();
         }
         if (steady_clock::now() - since < std::chrono::seconds(3)) continue;
         librados::ObjectWriteOperation operation;
         operation.assert_exists();
-        operation.omap_cmp({{turn_key, {to_buffer(whose), LIBRADOS_CMPXATTR_OP_EQ}}}, nullptr);
-        operation.omap_rm_keys({turn_key});
+        operation.omap_cmp({{lock_key, {to_buffer(whose), LIBRADOS_CMPXATTR_OP_EQ}}}, nullptr);
+        operation.omap_rm_keys({lock_key});
         io_.write(index_.object, operation);
     }
 }
 
-void RadosTarget::add_conditions(const Transaction& transaction, const std::string& turn,
+void RadosTarget::add_conditions(const Transaction& transaction, const std::string& lock,
                                  librados::ObjectWriteOperation& operation)
 {
     Conditions conditions;
-    conditions.equal[turn_key] = {to_buffer(turn), LIBRADOS_CMPXATTR_OP_EQ};
+    conditions.equal[lock_key] = {to_buffer(lock), LIBRADOS_CMPXATTR_OP_EQ};
     if (transaction.pinned_ && transaction.version_ != 0) {
         operation.assert_version(transaction.version_);
     } else {
@@ -296,7 +296,7 @@ void RadosTarget::add_epoch(Transaction& transaction, Epoch epoch, librados::Obj
     Epoch below = 0; // what the target's limit must be less than
     if (transaction.barrier_ != 0) {
         below = transaction.barrier_;
-    } else if (epoch > memory_.limit.load()) {
+    } else if (epoch > remembered_.limit.load()) {
         const Epoch limit = ((epoch >> limit_step_bits) + 1) << limit_step_bits;
         below = limit + 1;
         set[limit_key] = to_buffer(ordered(limit));
@@ -386,7 +386,7 @@ void RadosTarget::spill(Transaction& transaction)
     transaction.freed_.insert(transaction.freed_.end(), runs.begin(), runs.end());
 }
 
-RadosTarget::Sent RadosTarget::send(Transaction& transaction, const std::string& turn)
+RadosTarget::Sent RadosTarget::send(Transaction& transaction, const std::string& lock)
 {
     // What commits first must not do so by what the outer ones only suppose.
     for (const Running& outer : running)
@@ -411,7 +411,7 @@ RadosTarget::Sent RadosTarget::send(Transaction& transaction, const std::string&
     const std::string stamp = ordered(epoch) + ordered(from_big(tag_) << 32 | stamps_.fetch_add(1));
     librados::ObjectWriteOperation operation;
     operation.assert_exists();
-    add_conditions(transaction, turn, operation);
+    add_conditions(transaction, lock, operation);
     std::map<std::string, Buffer> set;
     std::set<std::string> removed;
     std::map<std::string, Raw> guards;
@@ -426,7 +426,7 @@ RadosTarget::Sent RadosTarget::send(Transaction& transaction, const std::string&
         value->replace(0, stamp_size, stamp);
         set[stored_key(key)] = to_buffer(*value);
     }
-    if (!turn.empty()) removed.insert(turn_key);
+    if (!lock.empty()) removed.insert(lock_key);
     const std::int64_t grown = growth(transaction);
     if (grown > 0) operation.truncate(size_now());
     add_counters(set, false);
@@ -453,7 +453,7 @@ RadosTarget::Sent RadosTarget::send(Transaction& transaction, const std::string&
 void RadosTarget::carried_out(Transaction& transaction, const std::map<std::string, Raw>& guards)
 {
     if (transaction.raised_limit_ != 0)
-        memory_.limit = std::max(memory_.limit.load(), transaction.raised_limit_);
+        remembered_.limit = std::max(remembered_.limit.load(), transaction.raised_limit_);
     transaction.notes_.clear();
     if (transaction.note_) {
         const std::lock_guard lock(guard_);
@@ -464,11 +464,11 @@ void RadosTarget::carried_out(Transaction& transaction, const std::map<std::stri
     for (auto& [key, value] : transaction.changes_) {
         Raw raw;
         if (value) raw = std::make_shared<const std::string>(std::move(*value));
-        if (scope_size(as_bytes(key)) == 0) memory_.remember(key, raw);
+        if (scope_size(as_bytes(key)) == 0) remembered_.remember(key, raw);
         transaction.cells_[key].raw = raw;
     }
     for (const auto& [key, cell] : transaction.cells_)
-        if (cell.got && scope_size(as_bytes(key)) == 0) memory_.remember(key, cell.raw);
+        if (cell.got && scope_size(as_bytes(key)) == 0) remembered_.remember(key, cell.raw);
     for (const auto& [scope, guard] : guards) {
         const std::string end = behind(scope);
         const auto view = transaction.scopes_.find(scope);
@@ -476,14 +476,14 @@ void RadosTarget::carried_out(Transaction& transaction, const std::map<std::stri
                                        ? nullptr
                                        : view->second.cover.end_at(scope);
         if (known == nullptr || *known < end) {
-            memory_.forget_scope(scope);
+            remembered_.forget_scope(scope);
             continue;
         }
-        Memory::Scope now{guard, {}};
+        Remembered::Scope now{guard, {}};
         for (auto at = transaction.cells_.lower_bound(scope);
              at != transaction.cells_.end() && at->first < end; ++at)
             if (at->second.raw) now.entries.emplace(at->first, at->second.raw);
-        memory_.remember_scope(scope, std::move(now));
+        remembered_.remember_scope(scope, std::move(now));
     }
     for (const ExtentRef& extent : transaction.freed_)
         release(extent);

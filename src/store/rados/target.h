@@ -66,8 +66,8 @@ private:
 
     void write(Transaction& transaction, FunctionRef<void(WriteTransaction&)> body);
     bool run(Transaction& transaction, FunctionRef<void(WriteTransaction&)> body);
-    Sent send(Transaction& transaction, const std::string& turn);
-    void add_conditions(const Transaction& transaction, const std::string& turn,
+    Sent send(Transaction& transaction, const std::string& lock);
+    void add_conditions(const Transaction& transaction, const std::string& lock,
                         librados::ObjectWriteOperation& operation);
     void add_epoch(Transaction& transaction, Epoch epoch, librados::ObjectWriteOperation& operation,
                    std::map<std::string, Buffer>& set);
@@ -78,8 +78,8 @@ private:
     void spill(Transaction& transaction);
     void carried_out(Transaction& transaction, const std::map<std::string, Raw>& guards);
     void add_counters(std::map<std::string, Buffer>& set, bool now);
-    void wait_for_turn(Transaction& transaction, const std::string& mine);
-    bool take_turn(const std::string& token);
+    void wait_for_lock(Transaction& transaction, const std::string& mine);
+    bool take_lock(const std::string& token);
 
     std::string piece_name(std::uint64_t file, std::uint64_t piece) const;
     void write_pieces(std::uint64_t file, std::span<const Payload> payloads);
@@ -101,7 +101,7 @@ private:
     Io& data_;
     Index index_;
     Announcer announcer_{index_};
-    Memory memory_;
+    Remembered remembered_;
     Client& client_;
     const std::uint64_t serial_; // of all targets that this process ever had open
     Lanes lanes_;

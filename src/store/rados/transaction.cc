@@ -106,7 +106,7 @@ void Transaction::take_page(const Fetch::Page& page, std::uint64_t version, Cove
         Cell& cell = cells_[last];
         std::string now = to_string(value);
         contradicts = contradicts || (cell.got && (!cell.raw || *cell.raw != now));
-        if (cell.guessed) memory_.guessed_wrong(last);
+        if (cell.guessed) remembered_.guessed_wrong(last);
         cell = {std::make_shared<const std::string>(std::move(now)), version, cell.got, false};
     }
     cover.add(page.from, page.more && !page.got.empty() ? last + '\0' : behind(page.prefix));
@@ -165,7 +165,7 @@ void Transaction::refresh()
         fetch.keys.insert(stored_key(key));
     if (writes_) {
         fetch.keys.insert(limit_key);
-        fetch.keys.insert(turn_key);
+        fetch.keys.insert(lock_key);
     }
     for (const auto& [scope, view] : scopes_)
         fetch.keys.insert(guard_key(scope));
@@ -179,12 +179,12 @@ void Transaction::refresh()
     cover_.clear();
     for (const std::string& key : asked_) {
         const Raw raw = fetch.raw(stored_key(key));
-        if (raw && guessed.contains(key)) memory_.guessed_wrong(key);
+        if (raw && guessed.contains(key)) remembered_.guessed_wrong(key);
         cells_[key] = {raw, version_, false, false};
     }
     for (auto& [scope, view] : scopes_) {
         const Raw guard = fetch.raw(guard_key(scope));
-        if (view.version == 0 && guard) memory_.guessed_wrong(scope);
+        if (view.version == 0 && guard) remembered_.guessed_wrong(scope);
         view = {guard, {}, version_, false};
         if (!guard) view.cover.add(scope, behind(scope)); // nobody has put anything there
     }
@@ -198,7 +198,7 @@ void Transaction::refresh()
             still.emplace(extent.file, extent.offset);
     std::erase_if(spilled_, [&](const auto& one) { return !still.contains(one.first); });
     limit_ = fetch.raw(limit_key);
-    turn_ = fetch.raw(turn_key) ? *fetch.raw(turn_key) : std::string();
+    lock_ = fetch.raw(lock_key) ? *fetch.raw(lock_key) : std::string();
     if (!pinned_) version_ = 0;
 }
 
@@ -206,9 +206,9 @@ void Transaction::remember_all()
 {
     for (const std::string& key : asked_)
         if (const auto found = cells_.find(key); found != cells_.end())
-            memory_.remember(key, found->second.raw);
+            remembered_.remember(key, found->second.raw);
     for (const auto& [scope, view] : scopes_)
-        memory_.forget_scope(scope);
+        remembered_.forget_scope(scope);
 }
 
 // ---- what the body sees
@@ -252,7 +252,8 @@ void Transaction::expect_from(Bytes prefix, Bytes from, std::size_t entries)
 
 bool Transaction::take_barrier(Epoch epoch)
 {
-    const Epoch limit = limit_ ? from_ordered(*limit_) : memory_.limit.load(); // the operation verifies it
+    const Epoch limit =
+        limit_ ? from_ordered(*limit_) : remembered_.limit.load(); // the operation verifies it
     if (const Epoch last = std::max(seen_, limit); last >= epoch) {
         Clock::saw(last);
         return false;
@@ -269,8 +270,8 @@ Transaction::Cell& Transaction::cell(const std::string& key)
     if (pinned_) {
         if (cover_.end_at(key) != nullptr) return cells_[key] = {nullptr, version_, false, false};
     } else if (!careful_) {
-        if (Raw raw; memory_.recall(key, raw)) return cells_[key] = {raw, 0, false, false};
-        if (memory_.may_guess(key)) return cells_[key] = {nullptr, 0, false, true};
+        if (Raw raw; remembered_.recall(key, raw)) return cells_[key] = {raw, 0, false, false};
+        if (remembered_.may_guess(key)) return cells_[key] = {nullptr, 0, false, true};
     }
     Fetch fetch;
     fetch.keys.insert(stored_key(key));
@@ -349,14 +350,14 @@ Transaction::ScopeView& Transaction::open_scope(const std::string& scope)
     const auto [at, is_new] = scopes_.try_emplace(scope);
     if (!is_new) return at->second;
     ScopeView& view = at->second;
-    Memory::Scope known;
+    Remembered::Scope known;
     if (careful_) return view;
-    if (memory_.recall_scope(scope, known)) {
+    if (remembered_.recall_scope(scope, known)) {
         view.guard = known.guard;
         for (const auto& [key, raw] : known.entries)
             cells_.try_emplace(key, Cell{raw, 0, false, false});
         view.cover.add(scope, behind(scope));
-    } else if (memory_.may_guess(scope)) {
+    } else if (remembered_.may_guess(scope)) {
         view.guessed = true;
         view.cover.add(scope, behind(scope));
     }

@@ -12,7 +12,7 @@
 #pragma once
 
 #include "base/found_twice.h"
-#include "store/rados/memory.h"
+#include "store/rados/remembered.h"
 
 #include <deque>
 
@@ -33,8 +33,8 @@ public:
 
 class Transaction final : public WriteTransaction {
 public:
-    Transaction(Index& index, Memory& memory, ExtentReader& extents, bool writes)
-        : index_(index), memory_(memory), extents_(extents), writes_(writes), pinned_(!writes)
+    Transaction(Index& index, Remembered& remembered, ExtentReader& extents, bool writes)
+        : index_(index), remembered_(remembered), extents_(extents), writes_(writes), pinned_(!writes)
     {
     }
 
@@ -89,7 +89,7 @@ public:
     };
 
     Index& index_;
-    Memory& memory_;
+    Remembered& remembered_;
     ExtentReader& extents_;
     const bool writes_;
     bool pinned_;
@@ -110,7 +110,7 @@ public:
     std::set<std::string> notes_;  // of drops that are done, which it removes
     bool note_ = false;            // it makes one
     Epoch raised_limit_ = 0;       // to which it raises the target's
-    std::string turn_;             // whose turn refresh() found it to be
+    std::string lock_;             // whose lock refresh() found it to be
     Raw limit_;                    // of the target, as read last; nullptr: not read
 
 private:

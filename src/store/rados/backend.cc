@@ -1,5 +1,5 @@
 // Making and removing pools (pool.h has the steps).
-#include "store/rados/making.h"
+#include "store/rados/backend.h"
 
 #include "stepstore/error.h"
 #include "store/rados/host.h"

@@ -1,4 +1,4 @@
-#include "store/lmdb/making.h"
+#include "store/lmdb/creation.h"
 
 #include "store/lmdb/sharing/errors.h"
 
@@ -198,7 +198,7 @@ void require_free(const Place& pool, bool locked)
 
 // ---- making
 
-Making::Making(const std::string& path, const NewPool& options) : path_(path), options_(options)
+Creation::Creation(const std::string& path, const NewPool& options) : path_(path), options_(options)
 {
     try {
         lock();
@@ -209,12 +209,12 @@ Making::Making(const std::string& path, const NewPool& options) : path_(path), o
     }
 }
 
-Making::~Making()
+Creation::~Creation()
 {
     take_back();
 }
 
-void Making::make_directories()
+void Creation::make_directories()
 {
     std::string part;
     for (const auto& name : std::filesystem::path(path_)) {
@@ -229,7 +229,7 @@ void Making::make_directories()
 }
 
 // Step 1: the exclusive lock of a directory in which there is no pool.
-void Making::lock()
+void Creation::lock()
 {
     const auto deadline = std::chrono::steady_clock::now() + making_patience;
     for (;; std::this_thread::sleep_for(2ms)) {
@@ -251,7 +251,7 @@ void Making::lock()
     }
 }
 
-void Making::build()
+void Creation::build()
 {
     MachineClaim(pool_).require_no_other();
     ours_ = true;
@@ -289,7 +289,7 @@ void Making::build()
         sync_directory(parent_of(path));
 }
 
-void Making::publish()
+void Creation::publish()
 {
     lmdb::publish(pool_);
     ours_ = false;
@@ -300,7 +300,7 @@ void Making::publish()
     PoolState::adopt(state_);
 }
 
-void Making::take_back() noexcept
+void Creation::take_back() noexcept
 {
     try {
         if (std::exchange(ours_, false) && !exists(pool_ / format_name)) {

@@ -23,10 +23,10 @@
 namespace stepstore::store::lmdb {
 
 // A pool that is not there yet for anybody else. What was made of it goes when it is not published.
-class Making : NotCopied {
+class Creation : NotCopied {
 public:
-    Making(const std::string& path, const NewPool& options); // steps 1 to 4; DER_EXIST
-    ~Making();
+    Creation(const std::string& path, const NewPool& options); // steps 1 to 4; DER_EXIST
+    ~Creation();
 
     const std::shared_ptr<PoolState>& state() const { return state_; }
     void publish(); // steps 5 and 6

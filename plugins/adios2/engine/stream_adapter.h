@@ -9,11 +9,11 @@
 
 namespace stepstore::adios {
 
-class Opened {
+class StreamAdapter {
 public:
     // host: what ADIOS2 asks about the variables of a reader; may be null.
-    Opened(adios2::IO io, Parameters parameters, adios2::Mode mode,
-           const std::shared_ptr<Communicator>& communicator, adios2::core::Engine* host)
+    StreamAdapter(adios2::IO io, Parameters parameters, adios2::Mode mode,
+                  const std::shared_ptr<Communicator>& communicator, adios2::core::Engine* host)
     {
         parameters.writer.append = mode == adios2::Mode::Append;
         if (!writes(mode) && mode != adios2::Mode::Read && mode != adios2::Mode::ReadRandomAccess)

@@ -1,4 +1,4 @@
-#include "store/rados/memory.h"
+#include "store/rados/remembered.h"
 
 #include "base/clock.h"
 
@@ -39,7 +39,7 @@ Epoch Clock::now()
     return std::max(nanoseconds(CLOCK_REALTIME), last_.load() + 1);
 }
 
-bool Memory::recall(const std::string& key, Raw& raw)
+bool Remembered::recall(const std::string& key, Raw& raw)
 {
     const std::lock_guard lock(guard_);
     const auto found = cells_.find(key);
@@ -48,7 +48,7 @@ bool Memory::recall(const std::string& key, Raw& raw)
     return true;
 }
 
-void Memory::remember(const std::string& key, const Raw& raw)
+void Remembered::remember(const std::string& key, const Raw& raw)
 {
     const std::size_t size = key.size() + (raw ? raw->size() : 0);
     const std::lock_guard lock(guard_);
@@ -61,7 +61,7 @@ void Memory::remember(const std::string& key, const Raw& raw)
     cells_[key] = raw;
 }
 
-bool Memory::recall_scope(const std::string& scope, Scope& found)
+bool Remembered::recall_scope(const std::string& scope, Scope& found)
 {
     const std::lock_guard lock(guard_);
     const auto at = scopes_.find(scope);
@@ -70,7 +70,7 @@ bool Memory::recall_scope(const std::string& scope, Scope& found)
     return true;
 }
 
-void Memory::remember_scope(const std::string& scope, Scope known)
+void Remembered::remember_scope(const std::string& scope, Scope known)
 {
     if (known.entries.size() > most_of_scope) return forget_scope(scope);
     const std::lock_guard lock(guard_);
@@ -84,19 +84,19 @@ void Memory::remember_scope(const std::string& scope, Scope known)
     scopes_[scope] = std::move(known);
 }
 
-void Memory::forget_scope(const std::string& scope)
+void Remembered::forget_scope(const std::string& scope)
 {
     const std::lock_guard lock(guard_);
     scopes_.erase(scope);
 }
 
-std::atomic<std::uint8_t>& Memory::score(const std::string& key)
+std::atomic<std::uint8_t>& Remembered::score(const std::string& key)
 {
     const auto hash = std::hash<std::string_view>()(std::string_view(key).substr(0, object_beginning));
     return scores_[hash % scores_.size()];
 }
 
-bool Memory::may_guess(const std::string& key)
+bool Remembered::may_guess(const std::string& key)
 {
     std::atomic<std::uint8_t>& left = score(key);
     const std::uint8_t now = left.load(std::memory_order_relaxed);
@@ -105,7 +105,7 @@ bool Memory::may_guess(const std::string& key)
     return false;
 }
 
-void Memory::guessed_wrong(const std::string& key)
+void Remembered::guessed_wrong(const std::string& key)
 {
     score(key).store(looks, std::memory_order_relaxed);
 }

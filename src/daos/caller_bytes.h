@@ -12,9 +12,9 @@ namespace stepstore::daos {
 inline constexpr std::size_t travels_with_request = 19456;
 
 // Bytes of the caller: its own memory where the operation follows at once, else a copy.
-class Taken {
+class CallerBytes {
 public:
-    Taken(Bytes bytes, bool runs_later) : bytes_(bytes)
+    CallerBytes(Bytes bytes, bool runs_later) : bytes_(bytes)
     {
         if (!runs_later || bytes.empty()) return;
         copy_ = std::make_shared_for_overwrite<std::byte[]>(bytes.size());

@@ -21,7 +21,7 @@ private:
     static std::atomic<Epoch> last_;
 };
 
-class Memory : NotCopied {
+class Remembered : NotCopied {
 public:
     // False: nothing is remembered of it.
     bool recall(const std::string& key, Raw& raw);
