@@ -45,7 +45,7 @@ if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT STEPSTORE_SANITIZE)
 else()
   set(unity OFF)
 endif()
-option(STEPSTORE_UNITY "Compile the sources of a library together (default: in Release builds)" ${unity})
+option(STEPSTORE_UNITY "Compile sources together, and common headers once (default: in Release builds)" ${unity})
 
 # stepstore_library(NAME [STATIC|SHARED|MODULE] SOURCES... DEPENDS targets...): a library of the project.
 # Sources include each other by their path below src/ ("store/store.h"), public headers below include/
@@ -69,6 +69,15 @@ function(stepstore_library name kind)
   endif()
 endfunction()
 
+# stepstore_parts(NAME SOURCES... DEPENDS targets... PRIVATE_DEPENDS targets...): what programs of one folder
+# share, as a static library that is not installed.
+function(stepstore_parts name)
+  cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  stepstore_library(${name} STATIC SOURCES ${arg_SOURCES}
+    DEPENDS ${arg_DEPENDS} PRIVATE_DEPENDS ${arg_PRIVATE_DEPENDS})
+  target_include_directories(${name} PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
+endfunction()
+
 # stepstore_program(NAME SOURCES... DEPENDS targets...): an executable of the project.
 function(stepstore_program name)
   cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS" ${ARGN})
@@ -89,6 +98,9 @@ function(stepstore_test name)
   # what is tested is optimised, the tests need not be: they compile twice as fast
   target_compile_options(${target} PRIVATE -O1)
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  if(STEPSTORE_UNITY)
+    target_precompile_headers(${target} REUSE_FROM stepstore_test_headers)
+  endif()
   add_test(NAME ${name} COMMAND ${target})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT})
 endfunction()

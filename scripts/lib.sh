@@ -16,6 +16,8 @@ JOBS=${JOBS:-$(nproc)}
 SCRIPT_START=$SECONDS
 # The builds of one clone share what ccache has.
 export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$STEPSTORE_ROOT} CCACHE_NOHASHDIR=${CCACHE_NOHASHDIR:-1}
+# Also for tests, whose common headers are precompiled.
+export CCACHE_SLOPPINESS=${CCACHE_SLOPPINESS:-pch_defines,time_macros}
 
 # say TEXT: one line, with the seconds since the script began.
 say() { printf '[%4ds] %s\n' "$((SECONDS - SCRIPT_START))" "$*"; }

@@ -58,7 +58,7 @@ bool is_refused(const std::string& point)
     }
 }
 
-[[noreturn]] void refuse(const std::string& name)
+[[noreturn]] void refuse_parameter(const std::string& name)
 {
     std::string known;
     for (const auto& names : {steps::WriterOptions::names(), steps::ReaderOptions::names()})
@@ -78,7 +78,7 @@ void set_parameters(StreamOptions& options, const std::string& list)
         const std::string name = one.substr(0, equals), value = one.substr(equals + 1);
         const bool writers = options.writer.set(name, value);
         const bool readers = options.reader.set(name, value);
-        if (!writers && !readers) refuse(name);
+        if (!writers && !readers) refuse_parameter(name);
     }
 }
 
