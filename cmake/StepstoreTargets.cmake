@@ -45,7 +45,7 @@ if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT STEPSTORE_SANITIZE)
 else()
   set(unity OFF)
 endif()
-option(STEPSTORE_UNITY "Compile sources together, and common headers once (default: in Release builds)" ${unity})
+option(STEPSTORE_UNITY "Compile sources together and headers once (default: in Release builds)" ${unity})
 
 # stepstore_library(NAME [STATIC|SHARED|MODULE] SOURCES... DEPENDS targets...): a library of the project.
 # Sources include each other by their path below src/ ("store/store.h"), public headers below include/
