@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The demo's report: what the same run cost through each engine, and whether all gave the same bytes.
+"""The demo's report: the times of the same run through each engine, and whether all gave the same bytes.
 
 report.py picture POOL PNG          draws the field from a stream of Stepstore
 report.py prepare JSON              before a run: settles the memory, and looks what else the machine does
@@ -81,8 +81,8 @@ def picture(pool: str, path: str) -> None:
 
 # ---- before a run
 def prepare(path: str, quick: bool) -> None:
-    """So that the runs can be compared: each begins with memory that was just used, and without the writing
-    back of the run before."""
+    """Makes runs comparable: each begins with memory that was just used, and after the write-back of the
+    previous run."""
     from stepstore.benchmarks.machine import others_share
     from stepstore.benchmarks.memory import settle
 
@@ -93,9 +93,9 @@ def prepare(path: str, quick: bool) -> None:
 
 # ---- acquisition alone
 def acquire(config: str, path: str) -> None:
-    """Opens the finished run and walks through its steps, reading no data: what it takes until a step can be
-    used. An engine may fetch many steps with the first; so what counts is the mean over all of them. The
-    opening, a one-off cost, is timed apart."""
+    """Opens the finished run and walks through its steps, reading no data: the time until a step can be
+    used. An engine may fetch many steps with the first, so the result is the mean over all of them. The
+    opening, a one-off cost, is timed separately."""
     import adios2
 
     runs = []
@@ -133,7 +133,7 @@ def load(directory: Path, name: str) -> dict:
 
 
 def differences(reference: dict, run: dict) -> list[str]:
-    """What run read other than the reference did: steps, shapes, hashes of the fields' bytes, attributes."""
+    """The differences of a run from the reference: steps, shapes, hashes of the fields' bytes, attributes."""
     found = []
     expected, got = reference["live"]["steps"], run["live"]["steps"]
     if [s["step"] for s in expected] != [s["step"] for s in got]:
@@ -189,7 +189,7 @@ def over_rounds(runs: list[dict], references: list[dict]) -> dict:
 
 
 def machine(rounds: list[list[dict]]) -> dict:
-    """What share of the processors others used, by round; busy: None where that is not known."""
+    """The share of the processors that others used, by round; busy: None if it is not known."""
     from stepstore.benchmarks.machine import BUSY
 
     shares = [[run["others"]["share"] for run in runs] for runs in rounds]
@@ -273,8 +273,8 @@ def headline(reference: dict, best: dict, rounds: int) -> str:
 
 
 def plot(rows: list[dict], ranks: int, rounds: int, busy: bool, path: Path) -> None:
-    """Stabilisation and acquisition on top of each other, medians; a line from the least to the most that the
-    end-to-end time of a step was in a round."""
+    """Stabilisation and acquisition on top of each other, medians; a line from the least to the most of the
+    end-to-end times of a step in the rounds."""
     plt = pyplot()
     figure, axis = plt.subplots(figsize=(8, 0.62 * len(rows) + 1.9), layout="constrained")
     names = [row["engine"] if row["engine"] == "bp5" else f"stepstore {row['engine']}" for row in rows]

@@ -4,8 +4,8 @@
 ! mpirun -n 4 checkpoint LOCATION run      computes 20 steps; stores a checkpoint after 10, and the end
 ! mpirun -n 3 checkpoint LOCATION restart  goes on from the checkpoint, and compares its end with the other
 !
-! A checkpoint is three arrays. It counts once the location's attribute `last_checkpoint` names it, which is
-! set last: a program that dies before that leaves the checkpoint before it. The example in C stores the same.
+! A checkpoint is three arrays. It is valid when the location's attribute `last_checkpoint` names it. This
+! is set last, so a program that dies before leaves the previous checkpoint. The example in C stores the same.
 program checkpoint
   use, intrinsic :: iso_c_binding, only: c_bool
   use, intrinsic :: iso_fortran_env, only: error_unit, int64, real64

@@ -1,5 +1,5 @@
-"""What a schema costs: the same forecast archived, listed and retrieved through FDB with its keys divided in
-other ways.
+"""The cost of a schema: archives, lists and retrieves one forecast through FDB, with its keys divided in
+several ways.
 
     eval "$(stepstore fdb5-env)"
     python schemas.py --split : --split :number --split :number,levelist --split number:

@@ -1,5 +1,5 @@
 ! The heat equation on a square plate whose left edge is hot, in Fortran with MPI and ADIOS2: a program that
-! knows nothing of Stepstore. Where its steps go is said by the engine in adios2.xml.
+! knows nothing of Stepstore. The engine in adios2.xml decides where its steps are stored.
 !
 ! mpirun -n 4 heat [CONFIG [OUTPUTS]]
 program heat
@@ -62,7 +62,7 @@ program heat
   do output = 1, outputs
     call adios2_begin_step(engine, adios2_step_mode_append, ierr)
     call check(ierr, 'adios2_begin_step')
-    ! Taken at once: the array section is a copy of the compiler's.
+    ! Sync, since the compiler passes a temporary copy of the array section.
     call adios2_put(engine, var_temperature, temperature(:, 1:columns_per_rank), adios2_mode_sync, ierr)
     call check(ierr, 'adios2_put temperature')
     call adios2_put(engine, var_hottest, [maxval(temperature(:, 1:columns_per_rank))], adios2_mode_sync, ierr)

@@ -76,8 +76,8 @@ program heat_read
     call adios2_end_step(engine, ierr)
     call check(ierr, 'adios2_end_step')
 
-    ! A sum of integers, each weighted by where it stands: the same in any order of adding, another for data
-    ! in other places.
+    ! A sum of integers, each weighted by its position: it does not depend on the order of adding, and differs
+    ! if data are in other places.
     cells = 0
     do column = 1, int(count_dims(2))
       do row = 1, int(count_dims(1))

@@ -2,7 +2,7 @@
 """Reads the Gray-Scott simulation's steps with plain ADIOS2, while the simulation runs or afterwards.
 
 For every step: statistics of U and V and a hash of their bytes, so that two runs can be compared bit for bit.
-adios2.xml says which engine is read from; nothing here knows.
+adios2.xml chooses the engine; this program does not know it.
 """
 
 import argparse

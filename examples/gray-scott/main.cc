@@ -1,10 +1,10 @@
-// A Gray-Scott simulation that writes its fields with ADIOS2, and nothing but ADIOS2: adios2.xml says whether
-// they go into BP5 files or into Stepstore's objects.
+// A Gray-Scott simulation that writes its fields only with ADIOS2: adios2.xml says whether they
+// go into BP5 files or into Stepstore's objects.
 //
 //   mpirun -n 4 gray-scott settings.txt adios_config=adios2-stepstore.xml L=128
 //
 // Built twice: gray-scott-mpi with an ADIOS2 that has MPI, and gray-scott with the serial ADIOS2 of the
-// Python wheel, where Stepstore's plugin finds the ranks by itself.
+// Python wheel. There Stepstore's plugin finds the ranks by itself.
 #include "settings.h"
 #include "simulation.h"
 
@@ -26,7 +26,7 @@ double seconds_since_epoch()
     return std::chrono::duration<double>(Clock::now().time_since_epoch()).count();
 }
 
-// What an output took, on the slowest rank.
+// The times of an output on the slowest rank.
 struct OutputTimes {
     double put = 0;       // BeginStep and the puts
     double end_step = 0;  // EndStep: afterwards a reader can have the step

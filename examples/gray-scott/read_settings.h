@@ -1,5 +1,5 @@
-// How a simulation is given its settings: files of lines `name = value`, and `name=value` on the command
-// line. What comes later counts.
+// The settings of a simulation: files of lines `name = value`, and `name=value` on the command line. Later
+// values override earlier ones.
 #pragma once
 
 #include <charconv>
@@ -10,7 +10,7 @@
 
 namespace gray_scott {
 
-// What each known setting does with its value.
+// The action of each known setting on its value.
 using KnownSettings = std::map<std::string, std::function<void(const std::string&)>>;
 
 // Throws std::invalid_argument, which names the setting and what is valid.

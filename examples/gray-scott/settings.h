@@ -1,5 +1,5 @@
-// What a run of the simulation is given: a file of lines `name = value`, and `name=value` on the command
-// line, which come later.
+// The settings of a run: a file of lines `name = value`, and after it `name=value` on the command
+// line.
 #pragma once
 
 #include <cstdint>

@@ -25,7 +25,7 @@ Simulation::Simulation(const Settings& settings, MPI_Comm comm) : settings_(sett
     MPI_Cart_coords(cart_, rank, 3, place.data());
     const auto edge = static_cast<std::size_t>(settings.L);
     for (std::size_t d = 0; d < 3; ++d) {
-        // The first ranks along a dimension take one cell more where it does not divide evenly.
+        // The first ranks along a dimension take one more cell if the edge does not divide evenly.
         const auto part = static_cast<std::size_t>(parts[d]);
         const auto mine = static_cast<std::size_t>(place[d]);
         count_[d] = edge / part + (mine < edge % part ? 1 : 0);

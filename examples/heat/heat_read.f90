@@ -1,4 +1,4 @@
-! Reads what heat has written, with any number of ranks: each takes its block of every output. Prints the
+! Reads the output of heat, with any number of ranks: each takes its block of every output. Prints the
 ! largest temperature of each output, and a mark of all of its bits.
 !
 ! mpirun -n 2 heat_read LOCATION [ARRAY]

@@ -1,5 +1,5 @@
 ! A square plate whose left edge is hot, divided in blocks among the ranks: the numerics of the example. It
-! knows nothing of storage. What C calls rows x columns is (column, row) here: the same place in memory.
+! knows nothing of storage. C's rows x columns are (column, row) here: the same place in memory.
 module plate_module
   use, intrinsic :: iso_fortran_env, only: int64, real64
   use mpi_f08

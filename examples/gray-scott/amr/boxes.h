@@ -1,4 +1,4 @@
-// What a rank writes of its blocks: boxes, each of blocks of one level.
+// The boxes in which a rank writes its blocks. Each box has blocks of one level.
 #pragma once
 
 #include "mesh.h"

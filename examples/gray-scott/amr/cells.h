@@ -1,4 +1,4 @@
-// The cells of a block, with one ghost cell on every side, and how values go from block to block.
+// The cells of a block, with one ghost cell on every side, and the transfer of values between blocks.
 #pragma once
 
 #include "mesh.h"
@@ -37,7 +37,7 @@ std::vector<GhostTransfer> ghost_transfers(const Mesh& mesh, std::size_t first, 
 
 // How many numbers a transfer sends.
 std::size_t size_of(const GhostTransfer& transfer, std::size_t edge);
-// Puts what `to` needs after the numbers; takes it from there.
+// Appends the values that `to` needs to the numbers; takes them from there.
 void pack(const GhostTransfer& transfer, const Cells& from, std::vector<double>& numbers);
 const double* unpack(const GhostTransfer& transfer, Cells& to, const double* numbers);
 

@@ -1,4 +1,4 @@
-// What is written of the cells: U and V as they are computed, and what follows from them in single precision.
+// The output of the cells: U and V as computed, and derived fields in single precision.
 #pragma once
 
 #include "cells.h"
@@ -14,7 +14,7 @@ inline constexpr std::array<const char*, 7> derived_names = {"reaction", "flux_U
                                                              "flux_V/x", "flux_V/y", "flux_V/z"};
 inline constexpr std::size_t cell_bytes = 2 * sizeof(double) + derived_names.size() * sizeof(float);
 
-// Of several boxes after one another, each row-major and without ghosts.
+// The fields of several boxes, one after the other, each row-major and without ghosts.
 struct Fields {
     void resize(std::size_t cells);
 

@@ -1,4 +1,4 @@
-// Gray-Scott with adaptive mesh refinement, written with ADIOS2 and nothing but ADIOS2: adios2.xml says
+// Gray-Scott with adaptive mesh refinement, written only with ADIOS2: adios2.xml says
 // whether the steps go into BP5 files or into Stepstore's objects.
 //
 //   mpirun -n 4 gray-scott-amr adios_config=adios2-stepstore.xml L=128 levels=3

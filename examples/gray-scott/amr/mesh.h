@@ -20,7 +20,7 @@ struct Block {
 
 enum class Flag : signed char { coarsen = -1, keep = 0, refine = 1 };
 
-// Where the cells of a block of a new mesh come from.
+// The origin of the cells of a block in a new mesh.
 enum class Origin { same, parent, children };
 
 struct Ancestry {
@@ -48,9 +48,8 @@ public:
     }
     int owner_of(std::size_t leaf, int ranks) const;
 
-    // A mesh in which each block has what its flag asks for, as far as neighbours allow. A block that is to
-    // be refined is, as far as there are levels. Eight become one where all eight agree. ancestry: of each
-    // new leaf.
+    // The mesh that the flags ask for, as far as neighbours allow. A flagged block is refined unless it has
+    // the finest level. Eight blocks become one if all eight agree. ancestry: of each new leaf.
     Mesh adapted(const std::vector<Flag>& flags, std::vector<Ancestry>& ancestry) const;
 
     // The position of a neighbour across a face (2 * dimension + side), around the cube's ends.

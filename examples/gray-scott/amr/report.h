@@ -1,4 +1,4 @@
-// What a run took, and what each rank wrote: the line at its end, and the file of the setting `timings`.
+// The times of a run and the output of each rank: the line at its end, and the file of the setting `timings`.
 #pragma once
 
 #include "simulation.h"

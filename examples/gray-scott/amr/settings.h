@@ -1,4 +1,4 @@
-// What a run with adaptive refinement is given.
+// The settings of a run with adaptive refinement.
 #pragma once
 
 #include <cstdint>

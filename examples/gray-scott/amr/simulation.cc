@@ -95,7 +95,7 @@ void Simulation::place_seeds(const Block& block, Cells& cells) const
     }
 }
 
-// What each block of the mesh asks for; ghosts are up to date.
+// The flag of each block of the mesh. The ghosts are up to date.
 std::vector<Flag> Simulation::flags()
 {
     std::vector<signed char> mine, all(mesh_.size());
@@ -135,7 +135,7 @@ void Simulation::adapt()
     Mesh next = mesh_.adapted(flags(), ancestry);
     std::vector<std::vector<double>> outgoing(static_cast<std::size_t>(ranks_));
     std::vector<std::size_t> expected(static_cast<std::size_t>(ranks_));
-    // Of each new leaf the old ones, in the same order where it is packed and where it is unpacked.
+    // The old leaves of each new leaf, in the same order for packing and unpacking.
     const auto for_pieces = [&](auto work) {
         std::size_t child = 0;
         for (std::size_t leaf = 0; leaf < next.size(); ++leaf) {

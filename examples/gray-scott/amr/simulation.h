@@ -1,10 +1,10 @@
 // The Gray-Scott reaction-diffusion model (../simulation.h) on a mesh that follows V's fronts.
 //
 // A block of the finest level is computed with the same operations, in the same order, as the cells of the
-// uniform simulation. Coarser blocks have cells of twice the edge for each level, and the same time step.
-// What a cell becomes does not depend on who computes it. So the fields and the mesh are the same bit for bit
-// with any number of ranks. Fluxes across faces between two levels are not matched: the model conserves
-// nothing.
+// uniform simulation. Coarser blocks have cells of twice the edge for each level, and the same time step. The
+// value of a cell does not depend on the rank that computes it. So the fields and the mesh are the same bit
+// for bit with any number of ranks. Fluxes across faces between two levels are not matched: the model
+// conserves nothing.
 #pragma once
 
 #include "boxes.h"
@@ -22,7 +22,7 @@ class Simulation {
 public:
     Simulation(const Settings& settings, MPI_Comm comm);
 
-    void step();            // one time step; adapts the mesh before it where its turn has come
+    void step();            // one time step; before it, adapts the mesh if that is due
     void exchange_ghosts(); // collective
 
     const Mesh& mesh() const { return mesh_; }
