@@ -178,7 +178,7 @@ private:
         if (!file_ || file_->names() != 1) file_ = steps::File::create(place_);
     }
 
-    Place place_;
+    RootedPath place_;
     std::optional<steps::File> file_;
 };
 

@@ -90,7 +90,7 @@ int open_below(int root, const std::string& below, int flags, unsigned mode)
 
 // The directory in which a place lies, for calls that take a descriptor and a name. Empty and errno on
 // failure.
-Descriptor open_parent(const Place& place)
+Descriptor open_parent(const RootedPath& place)
 {
     return open_file(place.parent(), O_PATH | O_DIRECTORY);
 }
@@ -109,9 +109,9 @@ Descriptor::~Descriptor()
 
 // ---- places
 
-Place Place::directory(const std::string& path)
+RootedPath RootedPath::directory(const std::string& path)
 {
-    Place place;
+    RootedPath place;
     Descriptor root = open_file(path, O_PATH | O_DIRECTORY);
     if (!root) return place;
     place.root_ = std::make_shared<const Descriptor>(std::move(root));
@@ -120,17 +120,17 @@ Place Place::directory(const std::string& path)
     return place;
 }
 
-Place Place::operator/(const std::string& name) const
+RootedPath RootedPath::operator/(const std::string& name) const
 {
-    Place place = *this;
+    RootedPath place = *this;
     place.path_ += '/';
     place.path_ += name;
     return place;
 }
 
-Place Place::parent() const
+RootedPath RootedPath::parent() const
 {
-    Place place = *this;
+    RootedPath place = *this;
     place.path_.resize(std::max(root_length_, path_.rfind('/')));
     return place;
 }
@@ -146,7 +146,7 @@ Descriptor open_file(const std::string& path, int flags, unsigned mode)
 
 // Without waiting, as an open of a pipe would for its other end. Only where another program holds a lease on
 // the file does the system wait.
-Descriptor open_file(const Place& place, int flags, unsigned mode)
+Descriptor open_file(const RootedPath& place, int flags, unsigned mode)
 {
     int more = O_CLOEXEC | ((flags & O_PATH) != 0 ? 0 : O_NONBLOCK | O_NOCTTY);
     const std::string below = place.below();
@@ -164,14 +164,14 @@ Descriptor open_file(const Place& place, int flags, unsigned mode)
     return {};
 }
 
-DirectoryPath::DirectoryPath(const Place& directory) : fd_(open_file(directory, O_PATH | O_DIRECTORY))
+DirectoryPath::DirectoryPath(const RootedPath& directory) : fd_(open_file(directory, O_PATH | O_DIRECTORY))
 {
     if (!fd_) fail_errno(directory, "cannot open the directory" + owner_of(directory));
     path_ = "/proc/self/fd/" + std::to_string(fd_.get());
     if (access(path_.c_str(), F_OK) != 0) path_ = directory; // a container without /proc
 }
 
-Descriptor open_lock_file(const Place& place, bool make)
+Descriptor open_lock_file(const RootedPath& place, bool make)
 {
     const Descriptor directory = open_parent(place);
     struct stat around {};
@@ -244,7 +244,7 @@ std::optional<std::string> read_text(int fd, std::size_t most)
     return text;
 }
 
-void make_file(const Place& place, Bytes content)
+void make_file(const RootedPath& place, Bytes content)
 {
     const Descriptor fd = open_file(place, O_WRONLY | O_CREAT | O_EXCL);
     if (!fd) fail_errno(place, "cannot make the file");
@@ -303,7 +303,7 @@ bool same_file(int one, int other, const std::string& where)
     return first.st_dev == second.st_dev && first.st_ino == second.st_ino;
 }
 
-bool lies_at(int fd, const Place& place)
+bool lies_at(int fd, const RootedPath& place)
 {
     struct stat named {};
     struct stat open {};
@@ -311,25 +311,25 @@ bool lies_at(int fd, const Place& place)
            fstat(fd, &open) == 0 && named.st_dev == open.st_dev && named.st_ino == open.st_ino;
 }
 
-bool exists(const Place& place)
+bool exists(const RootedPath& place)
 {
     struct stat status {};
     return fstatat(place.root(), place.below().c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-bool can_write(const Place& place)
+bool can_write(const RootedPath& place)
 {
     // Of a link, whatever it leads to: who opens it hears that it is one.
     return faccessat(place.root(), place.below().c_str(), W_OK, AT_EACCESS | AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-int make_directory(const Place& place)
+int make_directory(const RootedPath& place)
 {
     const Descriptor parent = open_parent(place);
     return parent ? result_of(mkdirat(parent.get(), place.name().c_str(), 0777)) : errno;
 }
 
-int make_directories(const Place& place)
+int make_directories(const RootedPath& place)
 {
     if (place.below() != ".") {
         if (const int error = make_directories(place.parent()); error != 0) return error;
@@ -338,21 +338,21 @@ int make_directories(const Place& place)
     return open_file(place, O_PATH | O_DIRECTORY) ? 0 : errno;
 }
 
-int rename_file(const Place& from, const Place& to)
+int rename_file(const RootedPath& from, const RootedPath& to)
 {
     const Descriptor parent = open_parent(from);
     return parent ? result_of(renameat(parent.get(), from.name().c_str(), parent.get(), to.name().c_str()))
                   : errno;
 }
 
-int link_file(const Place& from, const Place& to)
+int link_file(const RootedPath& from, const RootedPath& to)
 {
     const Descriptor parent = open_parent(from);
     return parent ? result_of(linkat(parent.get(), from.name().c_str(), parent.get(), to.name().c_str(), 0))
                   : errno;
 }
 
-int remove(const Place& place)
+int remove(const RootedPath& place)
 {
     const Descriptor parent = open_parent(place);
     if (!parent) return errno;
@@ -362,7 +362,7 @@ int remove(const Place& place)
     return result_of(unlinkat(parent.get(), name.c_str(), AT_REMOVEDIR));
 }
 
-int remove_tree(const Place& place)
+int remove_tree(const RootedPath& place)
 {
     const int error = remove(place);
     if (error != ENOTEMPTY && error != EEXIST) return error == ENOENT ? 0 : error;
@@ -373,7 +373,7 @@ int remove_tree(const Place& place)
 
 namespace {
 
-std::vector<std::string> read_names(Descriptor fd, const Place& directory)
+std::vector<std::string> read_names(Descriptor fd, const RootedPath& directory)
 {
     DIR* stream = fd ? fdopendir(fd.get()) : nullptr;
     if (stream == nullptr) {
@@ -405,12 +405,12 @@ void sync_names(const Descriptor& fd, const std::string& directory)
 
 } // namespace
 
-std::vector<std::string> names_in(const Place& directory)
+std::vector<std::string> names_in(const RootedPath& directory)
 {
     return read_names(open_file(directory, O_RDONLY | O_DIRECTORY), directory);
 }
 
-void sync_directory(const Place& directory)
+void sync_directory(const RootedPath& directory)
 {
     sync_names(open_file(directory, O_RDONLY | O_DIRECTORY), directory);
 }
@@ -420,7 +420,7 @@ void sync_directory(const std::string& directory)
     sync_names(open_file(directory, O_RDONLY | O_DIRECTORY), directory);
 }
 
-void sync_tree(const Place& place)
+void sync_tree(const RootedPath& place)
 {
     Descriptor fd = open_file(place, O_RDONLY);
     if (!fd) {

@@ -36,30 +36,30 @@ private:
 // A file or directory of a pool: a name below a directory that is held open. So it stays this pool's,
 // whatever becomes of the path. No symbolic link below the directory is ever followed. By a link, a user who
 // may write in a pool could lead others to their own files. As a text it is the path, for messages.
-class Place {
+class RootedPath {
 public:
-    Place() = default;
+    RootedPath() = default;
     // The directory of this path, in which links are followed. Empty, and errno, when it cannot be opened.
-    static Place directory(const std::string& path);
-    Place operator/(const std::string& name) const;
+    static RootedPath directory(const std::string& path);
+    RootedPath operator/(const std::string& name) const;
     explicit operator bool() const { return root_ != nullptr; }
     operator const std::string&() const { return path_; }
     int root() const { return root_->get(); } // opened with O_PATH
     // Relative to the root; "." for the root itself.
     std::string below() const { return path_.size() == root_length_ ? "." : path_.substr(root_length_ + 1); }
     std::string name() const { return path_.substr(path_.rfind('/') + 1); }
-    Place parent() const; // not of the root
+    RootedPath parent() const; // not of the root
 
 private:
     std::shared_ptr<const Descriptor> root_;
     std::size_t root_length_ = 0;
     std::string path_;
 };
-inline std::string operator+(const std::string& text, const Place& place)
+inline std::string operator+(const std::string& text, const RootedPath& place)
 {
     return text + static_cast<const std::string&>(place);
 }
-inline std::string operator+(const Place& place, const std::string& text)
+inline std::string operator+(const RootedPath& place, const std::string& text)
 {
     return static_cast<const std::string&>(place) + text;
 }
@@ -68,12 +68,12 @@ inline std::string operator+(const Place& place, const std::string& text)
 // failure. In a pool ELOOP where a link is in the way, EINVAL where something else than a file or directory
 // is.
 Descriptor open_file(const std::string& path, int flags, unsigned mode = 0666);
-Descriptor open_file(const Place& place, int flags, unsigned mode = 0666);
+Descriptor open_file(const RootedPath& place, int flags, unsigned mode = 0666);
 
 // For libraries that open by path: a path that leads to this directory as long as the object lives.
 class DirectoryPath {
 public:
-    explicit DirectoryPath(const Place& directory); // throws
+    explicit DirectoryPath(const RootedPath& directory); // throws
     const char* get() const { return path_.c_str(); }
 
 private:
@@ -84,7 +84,7 @@ private:
 // A file that is there only to be locked. A user who may read a file may lock it. So only users who may write
 // its directory may read it; the owner and root mend its mode. It is opened for reading and writing, and
 // (make) made where it is missing. On failure: an empty Descriptor and errno.
-Descriptor open_lock_file(const Place& place, bool make = true);
+Descriptor open_lock_file(const RootedPath& place, bool make = true);
 
 // All of it at this offset, in calls of at most 1 GiB and IOV_MAX pieces, again
 // after EINTR and after a short write. 0 or the errno (ENOSPC where a write
@@ -96,7 +96,7 @@ std::int64_t read_all(int fd, MutableBytes into, std::uint64_t offset);
 // The first bytes of a file, at most so many. nullopt and errno on failure.
 std::optional<std::string> read_text(int fd, std::size_t most = 4096);
 // A file that was not there, with this content, synced. Throws.
-void make_file(const Place& place, Bytes content);
+void make_file(const RootedPath& place, Bytes content);
 // Gives the room of these bytes of a file back. 0 or the errno: EOPNOTSUPP where the file system keeps it.
 int punch_hole(int fd, std::uint64_t offset, std::uint64_t length);
 
@@ -113,29 +113,29 @@ bool try_lock(int fd, Lock kind, const std::string& where);
 std::uint64_t size_of(int fd, const std::string& where); // bytes
 // Bytes that take space.
 std::uint64_t allocated_of(int fd, const std::string& where);
-bool lies_at(int fd, const Place& place); // the open file is the one of that name
+bool lies_at(int fd, const RootedPath& place); // the open file is the one of that name
 bool same_file(int one, int other, const std::string& where);
 // No name leads to the file any more.
 bool unlinked(int fd, const std::string& where);
-bool exists(const Place& place);    // also as a link that leads nowhere
-bool can_write(const Place& place); // by its permissions; errno when not
+bool exists(const RootedPath& place);    // also as a link that leads nowhere
+bool can_write(const RootedPath& place); // by its permissions; errno when not
 
 // 0 or the errno. remove: a file or a link, or an empty directory.
-int make_directory(const Place& place);
-int make_directories(const Place& place); // with those above it that are missing; 0 where all are there
-int rename_file(const Place& from, const Place& to); // in one directory
-int link_file(const Place& from, const Place& to);   // in one directory; EEXIST
-int remove(const Place& place);
-int remove_tree(const Place& place); // with all that is below it; links are removed and not followed
+int make_directory(const RootedPath& place);
+int make_directories(const RootedPath& place); // with those above it that are missing; 0 where all are there
+int rename_file(const RootedPath& from, const RootedPath& to); // in one directory
+int link_file(const RootedPath& from, const RootedPath& to);   // in one directory; EEXIST
+int remove(const RootedPath& place);
+int remove_tree(const RootedPath& place); // with all that is below it; links are removed and not followed
 
 // The names in a directory, without . and .., sorted. Throws when it cannot be
 // read.
-std::vector<std::string> names_in(const Place& directory);
+std::vector<std::string> names_in(const RootedPath& directory);
 // fsync of a directory: the names in it survive a power failure.
-void sync_directory(const Place& directory);
+void sync_directory(const RootedPath& directory);
 void sync_directory(const std::string& directory);
 // fsync of all files and directories of this name and below, in any order. Links, and what is not there any
 // more, are passed over.
-void sync_tree(const Place& place);
+void sync_tree(const RootedPath& place);
 
 } // namespace stepstore

@@ -30,19 +30,19 @@ const Library& library_of(const LocationForm& form)
 
 } // namespace
 
-Session::Session(std::shared_ptr<const Library> library) : library_(std::move(library))
+LibraryInit::LibraryInit(std::shared_ptr<const Library> library) : library_(std::move(library))
 {
     check(*library_, library_->init(), [&] { return "start the library " + library_->name; });
 }
 
-Session::~Session()
+LibraryInit::~LibraryInit()
 {
     library_->fini();
 }
 
 Pool::State::State(std::shared_ptr<const Library> library, const std::string& pool, std::string where,
                    Access access)
-    : session(std::move(library)), location(std::move(where))
+    : initialised(std::move(library)), location(std::move(where))
 {
     const unsigned flags = access == Access::read_only ? DAOS_PC_RO : DAOS_PC_RW;
     const int rc =
@@ -51,7 +51,7 @@ Pool::State::State(std::shared_ptr<const Library> library, const std::string& po
 }
 
 Pool::State::State(std::shared_ptr<const Library> library, std::string where, Bytes global)
-    : session(std::move(library)), location(std::move(where))
+    : initialised(std::move(library)), location(std::move(where))
 {
     check(this->library(), this->library().pool_global2local(global_iov(global), &handle),
           [&] { return "open pool " + location + " with the handle of another process"; });

@@ -15,10 +15,10 @@
 namespace stepstore {
 
 // One daos_init(), undone at the end.
-class Session : NotCopied {
+class LibraryInit : NotCopied {
 public:
-    explicit Session(std::shared_ptr<const Library> library);
-    ~Session();
+    explicit LibraryInit(std::shared_ptr<const Library> library);
+    ~LibraryInit();
     const Library& library() const { return *library_; }
 
 private:
@@ -30,9 +30,9 @@ struct Pool::State : NotCopied {
           Access access);
     State(std::shared_ptr<const Library> library, std::string location, Bytes global);
     ~State();
-    const Library& library() const { return session.library(); }
+    const Library& library() const { return initialised.library(); }
 
-    Session session;
+    LibraryInit initialised;
     std::string location;
     daos_handle_t handle{};
 };

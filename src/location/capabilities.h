@@ -13,7 +13,7 @@ struct Capabilities {
     bool keeps_copies;  // the medium itself keeps copies on several machines
     bool watches;       // who waits for a key is told (Target::watch)
     bool verifies_keys; // the medium verifies keys, so that a damaged one is reported and takes no other's
-                        // place. Else a miss proves little (store/neighbours.h)
+                        // place. Else a miss proves little (store/verify_miss.h)
 };
 
 } // namespace stepstore

@@ -11,7 +11,7 @@
 namespace stepstore::steps {
 
 // Never empties a file that is there: it might have another name elsewhere.
-File File::create(const Place& place)
+File File::create(const RootedPath& place)
 {
     remove(place);
     Descriptor descriptor = open_file(place, O_RDWR | O_CREAT | O_EXCL);
@@ -21,17 +21,17 @@ File File::create(const Place& place)
     return file;
 }
 
-std::optional<File> File::open(const Place& place)
+std::optional<File> File::open(const RootedPath& place)
 {
     return open_existing(place, O_RDONLY);
 }
 
-std::optional<File> File::open_to_write(const Place& place)
+std::optional<File> File::open_to_write(const RootedPath& place)
 {
     return open_existing(place, O_RDWR);
 }
 
-std::optional<File> File::open_existing(const Place& place, int flags)
+std::optional<File> File::open_existing(const RootedPath& place, int flags)
 {
     Descriptor descriptor = open_file(place, flags);
     if (descriptor) {

@@ -9,9 +9,9 @@ namespace stepstore::steps {
 
 class File {
 public:
-    static File create(const Place& place);              // a new one, for writing; one of that name goes
-    static std::optional<File> open(const Place& place); // for reading; nullopt: not there
-    static std::optional<File> open_to_write(const Place& place); // as it is; nullopt: not there
+    static File create(const RootedPath& place);              // a new one, for writing; one of that name goes
+    static std::optional<File> open(const RootedPath& place); // for reading; nullopt: not there
+    static std::optional<File> open_to_write(const RootedPath& place); // as it is; nullopt: not there
 
     void write(std::uint64_t at, Bytes bytes);
     std::size_t read(std::uint64_t at, MutableBytes into) const; // bytes read; fewer at the end of the file
@@ -22,10 +22,12 @@ public:
     const std::string& path() const { return place_; }
 
 private:
-    static std::optional<File> open_existing(const Place& place, int flags);
-    File(Descriptor descriptor, const Place& place) : descriptor_(std::move(descriptor)), place_(place) {}
+    static std::optional<File> open_existing(const RootedPath& place, int flags);
+    File(Descriptor descriptor, const RootedPath& place) : descriptor_(std::move(descriptor)), place_(place)
+    {
+    }
     Descriptor descriptor_;
-    Place place_;
+    RootedPath place_;
 };
 
 } // namespace stepstore::steps

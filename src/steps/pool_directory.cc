@@ -6,11 +6,11 @@
 
 namespace stepstore::steps {
 
-std::optional<Place> pool_directory(const std::string& pool)
+std::optional<RootedPath> pool_directory(const std::string& pool)
 {
     if (!capabilities_of(pool).directory) return std::nullopt;
     const std::string path = pool_path(pool);
-    Place directory = Place::directory(path);
+    RootedPath directory = RootedPath::directory(path);
     if (!directory) fail_errno("pool " + path, "cannot open the directory");
     return directory;
 }

@@ -9,7 +9,7 @@
 
 namespace stepstore::steps {
 
-std::optional<Place> pool_directory(const std::string& pool); // nullopt: it has none (on a cluster)
+std::optional<RootedPath> pool_directory(const std::string& pool); // nullopt: it has none (on a cluster)
 bool survives_power_failure(const std::string& pool);
 
 } // namespace stepstore::steps

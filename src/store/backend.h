@@ -67,9 +67,9 @@ struct ExtentRef {
 };
 
 // Space in an extent file is given back in units of so many bytes. An extent may begin anywhere in a unit.
-// Its room is the units that it touches, and no two extents' rooms share one.
+// Its reservation is the units that it touches, and no two extents' reservations share one.
 inline constexpr std::size_t extent_unit = 4096;
-inline ExtentRef room_of(const ExtentRef& extent)
+inline ExtentRef reservation_of(const ExtentRef& extent)
 {
     const std::uint64_t before = extent.offset % extent_unit;
     return {extent.file, extent.offset - before,
@@ -188,11 +188,11 @@ public:
     virtual void write(FunctionRef<void(WriteTransaction&)> body) = 0;
 
     // Stores each payload as an extent, all of them in one write from the caller's memory, and sets their
-    // `extent`. One without bytes gets an extent of length 0, which takes no room, is read as nothing and
+    // `extent`. One without bytes gets an extent of length 0, which takes no space, is read as nothing and
     // need not be released. Returns one extent that spans them all, for entering() and release(). On return
     // they are as durable as the pool's level, but nothing refers to them until a write() puts the references
     // into the index. A process that ends before that leaves nothing that lasts: a later writer gives the
-    // room back.
+    // space back.
     virtual ExtentRef append(std::span<Payload> payloads) = 0;
     // False: what append() returned is gone, and has to be appended anew. Others took this process for dead,
     // as it did not run for long. Asked at the begin of the body that refers to it.
@@ -201,7 +201,7 @@ public:
     // body, so maybe more than once.
     virtual void entering(const ExtentRef& appended) = 0;
     // The transaction that drops the last reference to this is about to commit, and release() will follow.
-    // Called as entering() is. Where the process dies in between, a later writer gives the room back.
+    // Called as entering() is. Where the process dies in between, a later writer gives the space back.
     virtual void leaving(const ExtentRef& dropped) = 0;
     // Reads into.size() bytes from `skip` bytes into the extent. Also within a transaction. DER_CSUM when
     // they do not lie there (any more), and when the part reaches beyond the extent. Any number is possible.
@@ -224,10 +224,11 @@ public:
     }
     // How many of such works to give, where more than one may be in vain.
     virtual unsigned most_at_once() const { return 1; }
-    // Gives back the room of an extent, or a part of it. A part begins and ends at a multiple of extent_unit
-    // in the file, or where the room does. Called once, after the transaction that dropped the last reference
-    // has committed: the room may hold another extent afterwards. A reader that still has the reference may
-    // read zeros or that other extent, so it verifies what it reads and looks the reference up again.
+    // Gives back the space of an extent, or a part of it. A part begins and ends at a multiple of extent_unit
+    // in the file, or where the reservation does. Called once, after the transaction that dropped the last
+    // reference has committed: the space may hold another extent afterwards. A reader that still has the
+    // reference may read zeros or that other extent, so it verifies what it reads and looks the reference up
+    // again.
     virtual void release(const ExtentRef& extent) = 0;
     // The extent files there are: file id and length in bytes.
     struct ExtentFile {

@@ -26,7 +26,7 @@ ContainerState ObjectAccess::state(ReadTransaction& transaction, unsigned target
     Bytes body;
     const bool there = transaction.get(key.view(), value);
     if (there ? !unseal(key.view(), value, body) || body.size() != 8
-              : damaged_neighbour(transaction, key.view()) != nullptr) {
+              : damage_at_miss(transaction, key.view()) != nullptr) {
         fail_damaged(where(target) + ": the container's record on this target" +
                      (there ? "" : ", or one beside it,") + " is damaged");
     }
@@ -55,7 +55,7 @@ bool ObjectAccess::find_single(unsigned target, ReadTransaction& transaction, Ki
     Bytes value;
     bool there = transaction.get(key.view(), value);
     const char* reason =
-        there ? parse_record(key.view(), value, record) : damaged_neighbour(transaction, key.view());
+        there ? parse_record(key.view(), value, record) : damage_at_miss(transaction, key.view());
     if (reason == nullptr && epoch != latest && (!there || record.birth > epoch)) {
         const KeyBuffer versions = prefix(Space::history, kind);
         key = versions;
@@ -64,7 +64,7 @@ bool ObjectAccess::find_single(unsigned target, ReadTransaction& transaction, Ki
         there = transaction.seek_in(versions.view(), key.view(), entry);
         if (there) reason = parse_record(entry.key, entry.value, record);
         there = there && (reason != nullptr || record.birth <= epoch);
-        if (!there) reason = damaged_neighbour(transaction, key.view());
+        if (!there) reason = damage_at_miss(transaction, key.view());
     }
     if (reason != nullptr) damaged(target, what, reason);
     return there;
@@ -148,7 +148,7 @@ bool needed(ReadTransaction& transaction, std::uint32_t container, const Contain
                        entry.key.size() == first.size() &&
                        load_big<std::uint64_t>(entry.key.data() + 5) < death;
     // Where a damaged one may have been such a snapshot, what it would need is kept.
-    return there || damaged_neighbour(transaction, first.view()) != nullptr;
+    return there || damage_at_miss(transaction, first.view()) != nullptr;
 }
 
 KeyBuffer history_key(Bytes live_key, Epoch death)

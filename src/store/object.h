@@ -14,11 +14,11 @@
 #include "store/bulk.h"
 #include "store/failure.h"
 #include "store/keys.h"
-#include "store/neighbours.h"
 #include "store/placement.h"
 #include "store/pool_core.h"
 #include "store/record.h"
 #include "store/snapshot_names.h"
+#include "store/verify_miss.h"
 
 #include <array>
 #include <atomic>
@@ -170,7 +170,7 @@ public:
     [[noreturn]] void damaged(unsigned target, const std::string& what, const char* reason) const; // DER_CSUM
     // A bulk extent of `what` cannot be read. DER_CSUM; DER_AGAIN: others replace it all the time.
     [[noreturn]] void unread(unsigned target, const std::string& what, Unread why) const;
-    // `what` is not there, but a damaged record beside its place (neighbours.h) may be it.
+    // `what` is not there, but a damaged record beside its place (verify_miss.h) may be it.
     [[noreturn]] void damaged_beside(unsigned target, const std::string& what, const char* reason) const
     {
         damaged(target, "beside the place of " + what + ", which was not found", reason);

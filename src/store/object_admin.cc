@@ -59,7 +59,7 @@ bool next_object(ReadTransaction& transaction, Space space, std::uint32_t contai
     const KeyBuffer prefix = container_prefix(space, container);
     for (;;) {
         Entry entry;
-        if (const char* reason = damaged_neighbour(transaction, from.view())) {
+        if (const char* reason = damage_at_miss(transaction, from.view())) {
             fail_damaged(where + ", a record by which an object is listed: " + reason +
                          ". The stored bytes are damaged");
         }

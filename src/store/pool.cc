@@ -128,7 +128,7 @@ void sync_together(const std::vector<Target*>& targets, bool own)
 // What the pool's users keep as files beside its objects.
 void sync_files(const std::string& path)
 {
-    const auto pool = Place::directory(path);
+    const auto pool = RootedPath::directory(path);
     if (!pool && errno == ENOENT) return; // a pool of another back end may have none
     if (!pool) fail_errno("pool " + path, "cannot open the directory");
     if (!exists(pool / "files")) return;

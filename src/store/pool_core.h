@@ -4,9 +4,9 @@
 #include "base/function_ref.h"
 #include "base/not_copied.h"
 #include "store/backend.h"
-#include "store/neighbours.h"
 #include "store/sealed.h"
 #include "store/store.h"
+#include "store/verify_miss.h"
 
 #include <atomic>
 #include <memory>

@@ -2,7 +2,7 @@
 
 #include "base/checksum.h"
 #include "store/failure.h"
-#include "store/neighbours.h"
+#include "store/verify_miss.h"
 
 namespace stepstore::store {
 
@@ -49,7 +49,7 @@ bool get_sealed(ReadTransaction& transaction, Bytes key, Bytes& body, const std:
 {
     Bytes value;
     if (!transaction.get(key, value)) {
-        if (const char* reason = damaged_neighbour(transaction, key)) {
+        if (const char* reason = damage_at_miss(transaction, key)) {
             fail_damaged(where + ": the record " + quoted(key) +
                          " was not found, and one beside its place is damaged (" + reason + ")");
         }

@@ -13,7 +13,7 @@ namespace stepstore::store {
 
 void put_sealed(WriteTransaction& transaction, Bytes key, Bytes body);
 // False: no such record. DER_CSUM, naming `where`, when it is damaged, or one beside its place is
-// (neighbours.h).
+// (verify_miss.h).
 bool get_sealed(ReadTransaction& transaction, Bytes key, Bytes& body, const std::string& where);
 // Erases a record, but none of another key that lies there because its key was damaged.
 void erase_sealed(WriteTransaction& transaction, Bytes key);

@@ -3,8 +3,8 @@
 #include "base/fork.h"
 #include "store/failure.h"
 #include "store/keys.h"
-#include "store/neighbours.h"
 #include "store/pool_core.h"
+#include "store/verify_miss.h"
 
 #include <algorithm>
 #include <mutex>

@@ -112,11 +112,11 @@ TEST_P(Extents, OfWhichAPartIsReleasedAgainLeaveTheirNeighbours)
         transaction.put(as_bytes("reference"), as_bytes("all"));
         target().entering(all);
     });
-    const ExtentRef first = room_of(payloads[0].extent), last = payloads[2].extent;
+    const ExtentRef first = reservation_of(payloads[0].extent), last = payloads[2].extent;
     target().release(payloads[0].extent);
-    target().release({first.file, first.offset, room_of(last).offset - first.offset});
+    target().release({first.file, first.offset, reservation_of(last).offset - first.offset});
     EXPECT_EQ(read(last), bytes);
-    EXPECT_GE(target().allocated(room_of(last)), bytes.size());
+    EXPECT_GE(target().allocated(reservation_of(last)), bytes.size());
     target().release(last);
 }
 

@@ -346,8 +346,8 @@ TEST_P(Space, IsKeptWhenAnUpdateFailsAndAnotherMakesItsVersion)
     EXPECT_LT(target().usage().bulk, large + 100'000U);
 }
 
-// A writer that is killed between noting a room and filling it; then one that takes over its file and knows
-// of no notes.
+// A writer that is killed between noting a reservation and filling it; then one that takes over its file and
+// knows of no notes.
 TEST_P(Space, ThatIsNotedIsNeverAnothersNextExtent)
 {
     constexpr std::size_t huge = 100 << 20;

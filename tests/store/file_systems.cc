@@ -73,7 +73,7 @@ int second_writer(const std::string& directory, const std::string& file_system)
 {
     const auto claim_of = [&](const char* machine) {
         setenv("STEPSTORE_TEST_MACHINE", machine, 1);
-        return std::make_unique<MachineClaim>(Place::directory(directory), file_system);
+        return std::make_unique<MachineClaim>(RootedPath::directory(directory), file_system);
     };
     return run_in_child([&] {
         const auto first = claim_of("alpha");

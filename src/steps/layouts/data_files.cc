@@ -43,7 +43,7 @@ bool load_sum(const std::byte* from, Piece& piece)
            piece.length <= piece_size && unseal_end({from, sum_size});
 }
 
-Place data_file(const Place& directory, const char* name, std::uint32_t rank)
+RootedPath data_file(const RootedPath& directory, const char* name, std::uint32_t rank)
 {
     return directory / (name + ("." + std::to_string(rank)));
 }
@@ -70,7 +70,7 @@ private:
 // The files are made with the first block: a rank that writes none has none, and nobody asks for them.
 class FileDataWriter final : public DataWriter {
 public:
-    FileDataWriter(const Place& directory, std::uint32_t rank, bool power)
+    FileDataWriter(const RootedPath& directory, std::uint32_t rank, bool power)
         : directory_(directory), rank_(rank), power_(power)
     {
     }
@@ -135,7 +135,7 @@ private:
         store_sum(piece, entries_.data() + entries_.size() - sum_size);
     }
 
-    Place directory_;
+    RootedPath directory_;
     std::uint32_t rank_;
     std::optional<File> blocks_, sums_; // both or none
     bool power_;
@@ -147,7 +147,7 @@ private:
 // The files of one rank, for reading.
 class RankFiles {
 public:
-    RankFiles(const Place& directory, std::uint32_t rank)
+    RankFiles(const RootedPath& directory, std::uint32_t rank)
         : rank_(rank), checked_(true), blocks_(File::open(data_file(directory, "blocks", rank))),
           sums_(std::nullopt)
     {
@@ -269,7 +269,7 @@ private:
 
 class FileDataReader final : public DataReader {
 public:
-    explicit FileDataReader(const Place& directory) : directory_(directory) {}
+    explicit FileDataReader(const RootedPath& directory) : directory_(directory) {}
 
     void read(std::span<DataRequest> requests) override
     {
@@ -289,7 +289,7 @@ private:
         return files_.try_emplace(rank, directory_, rank).first->second;
     }
 
-    Place directory_;
+    RootedPath directory_;
     std::map<std::uint32_t, RankFiles> files_;
 };
 
@@ -308,7 +308,7 @@ std::unique_ptr<DataReader> make_file_data_reader(const LayoutContext& context)
 // The entries of what is cut off stay: they are few, and nothing asks for them.
 void trim_file_data(const LayoutContext& context, std::uint32_t rank, std::uint64_t end)
 {
-    const Place directory = segment_directory(context.pool.location(), context.record);
+    const RootedPath directory = segment_directory(context.pool.location(), context.record);
     for (const char* name : {"blocks", "data"})
         if (auto file = File::open_to_write(data_file(directory, name, rank))) file->shorten(end);
 }
@@ -320,7 +320,7 @@ std::string directory_name(const std::string& container, std::uint64_t generatio
 
 void make_segment_directory(const std::string& pool, const StreamRecord& segment)
 {
-    Place one = segment_directory(pool, segment);
+    RootedPath one = segment_directory(pool, segment);
     if (const int error = make_directories(one); error != 0)
         throw system_error(error, one, "cannot make the directory");
     if (!survives_power_failure(pool)) return;
@@ -341,7 +341,7 @@ const DataStore data_in_files = {
     .prepare = &make_segment_directory,
 };
 
-Place stream_directory(const std::string& pool, const std::string& directory)
+RootedPath stream_directory(const std::string& pool, const std::string& directory)
 {
     require_segment_directory(directory, pool);
     const auto root = pool_directory(pool);
@@ -358,14 +358,14 @@ bool is_data_file(std::string_view name)
     return false;
 }
 
-std::vector<std::string> data_files_in(const Place& directory)
+std::vector<std::string> data_files_in(const RootedPath& directory)
 {
     std::vector<std::string> names = names_in(directory);
     std::erase_if(names, [](const std::string& name) { return !is_data_file(name); });
     return names;
 }
 
-Place segment_directory(const std::string& pool, const StreamRecord& segment)
+RootedPath segment_directory(const std::string& pool, const StreamRecord& segment)
 {
     require_directory(pool, layout_of(segment));
     return stream_directory(pool, segment.directory);
@@ -382,7 +382,7 @@ void require_directory(const std::string& pool, const Layout& layout)
 
 void remove_data_files(const std::string& pool, const StreamRecord& segment)
 {
-    const Place directory = segment_directory(pool, segment);
+    const RootedPath directory = segment_directory(pool, segment);
     if (const int error = remove_tree(directory); error != 0)
         throw system_error(error, directory, "cannot remove it");
 }

@@ -17,12 +17,12 @@ namespace stepstore::steps {
 // -DER_NOSYS: the layout keeps files, and the pool has no directory (on a cluster).
 void require_directory(const std::string& pool, const Layout& layout);
 // The directory that a record names, of a pool that has one. -DER_DF_INVAL: no stream has its files there.
-Place stream_directory(const std::string& pool, const std::string& directory);
+RootedPath stream_directory(const std::string& pool, const std::string& directory);
 // Whether a stream has files of this name. Of those there, sorted.
 bool is_data_file(std::string_view name);
-std::vector<std::string> data_files_in(const Place& directory);
+std::vector<std::string> data_files_in(const RootedPath& directory);
 // Where a segment's files lie. -DER_NOSYS as above.
-Place segment_directory(const std::string& pool, const StreamRecord& segment);
+RootedPath segment_directory(const std::string& pool, const StreamRecord& segment);
 void remove_data_files(const std::string& pool, const StreamRecord& segment);
 
 } // namespace stepstore::steps

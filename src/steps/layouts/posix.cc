@@ -74,7 +74,7 @@ public:
     {
         if (communicator.rank() != 0) return;
         power_ = survives_power_failure(context.pool.location());
-        const Place directory = segment_directory(context.pool.location(), record_);
+        const RootedPath directory = segment_directory(context.pool.location(), record_);
         metadata_ = File::create(directory / "metadata");
         index_ = File::create(directory / "index");
         if (power_) sync_directory(directory);
@@ -244,14 +244,14 @@ private:
     }
 
     const StreamRecord& record_; // the reader keeps it up to date
-    Place directory_;
+    RootedPath directory_;
     std::optional<File> index_, metadata_;
     std::shared_ptr<SpareBuffers> spares_ = std::make_shared<SpareBuffers>();
 };
 
 void trim_posix(const LayoutContext& context, std::uint64_t end)
 {
-    const Place directory = segment_directory(context.pool.location(), context.record);
+    const RootedPath directory = segment_directory(context.pool.location(), context.record);
     auto index = File::open_to_write(directory / "index");
     auto metadata = File::open_to_write(directory / "metadata");
     if (!index || !metadata) return;

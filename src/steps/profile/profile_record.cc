@@ -20,12 +20,12 @@ std::vector<TargetInfo> targets_of(const std::string& pool)
 }
 
 // A reader never sees half a file.
-void write_file(const Place& place, std::string_view text)
+void write_file(const RootedPath& place, std::string_view text)
 {
-    const Place folder = place.parent();
+    const RootedPath folder = place.parent();
     if (const int error = make_directories(folder); error != 0)
         throw system_error(error, folder, "cannot make the directory");
-    const Place fresh = folder / (place.name() + ".new");
+    const RootedPath fresh = folder / (place.name() + ".new");
     File::create(fresh).write(0, as_bytes(text));
     if (const int error = rename_file(fresh, place); error != 0)
         throw system_error(error, fresh, "cannot rename it to " + place);
@@ -44,7 +44,7 @@ std::vector<std::string> gather_profiles(Communicator& communicator, const Profi
     return ranks;
 }
 
-std::optional<Place> profile_place(const Location& location, ProfileSide side)
+std::optional<RootedPath> profile_place(const Location& location, ProfileSide side)
 {
     const auto pool = pool_directory(location.pool);
     if (!pool) return std::nullopt;

@@ -53,7 +53,7 @@ private:
 // Profile::json of all ranks in rank order, on rank 0. Collective.
 std::vector<std::string> gather_profiles(Communicator& communicator, const Profile& mine);
 // nullopt: the pool has no directory. Throws where it cannot be opened.
-std::optional<Place> profile_place(const Location& location, ProfileSide side);
+std::optional<RootedPath> profile_place(const Location& location, ProfileSide side);
 // What the file holds; empty: there is none.
 std::string read_profile_file(const Location& location, ProfileSide side);
 // What could not be removed, and why; empty: nothing is left.

@@ -139,7 +139,7 @@ void ArrayUpdate::retire_cut(std::uint64_t chunk, std::uint64_t end, Bytes key, 
     if (needed(transaction_, object_.container, state_, cut.birth, epoch_)) put_part(cut, left, right, true);
     put_part(cut, right, cut.length, false);
     if (!cut.is_bulk) return;
-    const ExtentRef room = room_of(cut.bulk.extent);
+    const ExtentRef room = reservation_of(cut.bulk.extent);
     std::uint64_t at = room.offset;
     const auto release_until = [&](std::uint64_t border) {
         if (border > at) released_.push_back({room.file, at, border - at});
@@ -175,7 +175,7 @@ void ArrayUpdate::put_part(Cut& cut, std::uint64_t from, std::uint64_t to, bool 
     record.sums = Bytes(cut.bulk.sums).subspan(8 * (first >> shift), 8 * block_count(last - first, shift));
     const KeyBuffer key = part_key(cut, last, to_history);
     record.encode(key.view(), transaction_.reserve(key.view(), record.stored_size()));
-    cut.kept.push_back(room_of(record.extent));
+    cut.kept.push_back(reservation_of(record.extent));
     put_inline(cut, last, to, to_history);
 }
 

@@ -132,10 +132,10 @@ void Check::check_file(unsigned index, const Target::ExtentFile& before, const T
         if (end > at) gaps.push_back({before.file, at, end - at});
     };
     for (const ExtentRef& one : references) {
-        const ExtentRef room = room_of(one);
-        gap_until(std::min(room.offset, before.length));
-        at = std::max(at, room.offset + room.length);
-        referenced += room.length;
+        const ExtentRef reservation = reservation_of(one);
+        gap_until(std::min(reservation.offset, before.length));
+        at = std::max(at, reservation.offset + reservation.length);
+        referenced += reservation.length;
     }
     gap_until(before.length);
     const std::uint64_t allocated = std::min(before.allocated, now.allocated);
@@ -143,7 +143,7 @@ void Check::check_file(unsigned index, const Target::ExtentFile& before, const T
     Target& target = storage_.target(index);
     std::uint64_t in_gaps = 0;
     for (const ExtentRef& gap : gaps)
-        in_gaps += target.allocated(room_of(gap));
+        in_gaps += target.allocated(reservation_of(gap));
     const std::uint64_t surplus = std::min(in_gaps, allocated - referenced);
     if (surplus == 0) return;
     const std::string where = target_name(index) + ", extent file " + std::to_string(before.file);

@@ -72,7 +72,7 @@ Presence find_to_update(const ObjectAccess& object, const KeyPlace& place, Write
 void require_absence(const ObjectAccess& object, const KeyPlace& place, unsigned target,
                      ReadTransaction& transaction)
 {
-    if (const char* reason = damaged_neighbour(transaction, place.live.view()))
+    if (const char* reason = damage_at_miss(transaction, place.live.view()))
         object.damaged_beside(target, "key " + quoted(place.key), reason);
 }
 
@@ -171,7 +171,7 @@ bool find_at(const ObjectAccess& object, const KeyPlace& place, unsigned target,
             object.damaged(target, what(), reason);
         if (record.birth <= epoch) return place.is_of_key(record);
     }
-    if (const char* reason = damaged_neighbour(transaction, old.first.view()))
+    if (const char* reason = damage_at_miss(transaction, old.first.view()))
         object.damaged_beside(target, what(), reason);
     return false;
 }

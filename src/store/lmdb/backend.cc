@@ -105,7 +105,7 @@ std::unique_ptr<Storage> create(const std::string& path, const NewPool& options)
 std::unique_ptr<Storage> open(const std::string& path)
 {
     const std::string full = absolute(path);
-    if (const Place pool = Place::directory(full)) MachineClaim(pool).require_no_other();
+    if (const RootedPath pool = RootedPath::directory(full)) MachineClaim(pool).require_no_other();
     return std::make_unique<LmdbStorage>(path, PoolState::open(full));
 }
 

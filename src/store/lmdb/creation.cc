@@ -29,13 +29,13 @@ std::string parent_of(const std::string& path)
     return std::filesystem::path(path).parent_path();
 }
 
-std::string content_of(const Place& place)
+std::string content_of(const RootedPath& place)
 {
     const Descriptor fd = open_file(place, O_RDONLY);
     return fd ? read_text(fd.get()).value_or("") : "";
 }
 
-void write_text(const Place& place, const std::string& text, const std::string& where)
+void write_text(const RootedPath& place, const std::string& text, const std::string& where)
 {
     const Descriptor fd = open_file(place, O_WRONLY | O_CREAT | O_EXCL);
     if (!fd) fail_errno(where, "cannot make " + place + owner_of(place.parent()));
@@ -50,7 +50,7 @@ bool pools_own_name(const std::string& name)
            MachineClaim::is_name(name);
 }
 
-Found look_at(const Place& pool)
+Found look_at(const RootedPath& pool)
 {
     if (exists(pool / format_name)) return Found::pool;
     if (exists(pool / unfinished_name)) return Found::unfinished;
@@ -60,7 +60,7 @@ Found look_at(const Place& pool)
 
 // ---- targets in other directories
 
-std::string owner_text(const Place& pool, const std::string& directory)
+std::string owner_text(const RootedPath& pool, const std::string& directory)
 {
     char resolved[PATH_MAX];
     const std::string path = realpath(static_cast<const std::string&>(pool).c_str(), resolved) != nullptr
@@ -93,9 +93,9 @@ std::vector<std::string> directories_for_targets(const std::string& pool,
 
 // Throws where the directory says that it is not this pool's: a header may name anything. Nothing when it is
 // not there.
-Place own_directory(const Place& pool, const std::string& path)
+RootedPath own_directory(const RootedPath& pool, const std::string& path)
 {
-    Place directory = Place::directory(path);
+    RootedPath directory = RootedPath::directory(path);
     if (!directory && errno == ENOENT) return directory;
     if (!directory) fail_errno("pool " + pool, "cannot open " + path + ", in which it has targets");
     const std::string owner = content_of(directory / owner_name);
@@ -110,29 +110,29 @@ Place own_directory(const Place& pool, const std::string& path)
 }
 
 // All of them. Throws as above.
-std::vector<Place> own_directories(const Place& pool, const std::optional<Format>& format)
+std::vector<RootedPath> own_directories(const RootedPath& pool, const std::optional<Format>& format)
 {
-    std::vector<Place> all;
+    std::vector<RootedPath> all;
     if (!format) return all;
     for (const std::string& path : format->directories)
-        if (Place directory = own_directory(pool, path)) all.push_back(directory);
+        if (RootedPath directory = own_directory(pool, path)) all.push_back(directory);
     return all;
 }
 
 // ---- removing
 
-void remove_or_fail(const Place& pool, const Place& place, int error)
+void remove_or_fail(const RootedPath& pool, const RootedPath& place, int error)
 {
     if (error == 0 || error == ENOENT || error == ENOTEMPTY || error == EEXIST) return;
     fail(error, "pool " + pool, "cannot remove " + place + owner_of(place.parent()));
 }
 
-void remove_one(const Place& pool, const Place& place)
+void remove_one(const RootedPath& pool, const RootedPath& place)
 {
     remove_or_fail(pool, place, remove(place));
 }
 
-void remove_target(const Place& pool, const Place& target)
+void remove_target(const RootedPath& pool, const RootedPath& target)
 {
     const Descriptor directory = open_file(target, O_RDONLY | O_DIRECTORY);
     if (!directory) return remove_one(pool, target); // a link to somewhere, or nothing
@@ -148,20 +148,20 @@ void remove_target(const Place& pool, const Place& target)
 // Removes the pool's files that exist, and leaves all others. The pool's files are those that its format file
 // names. If that cannot be read they are the files with names of a pool. The format file has its unfinished
 // name, and goes last.
-void remove_content(const Place& pool)
+void remove_content(const RootedPath& pool)
 {
     const std::optional<Format> format = read_any_format(pool);
-    const std::vector<Place> directories = own_directories(pool, format);
+    const std::vector<RootedPath> directories = own_directories(pool, format);
     const auto is_its_target = [&](const std::string& name) {
         return is_target_name(name) &&
                (!format || std::stoul(name.substr(7)) < format->targets); // target-NNN
     };
-    const auto remove_targets = [&](const Place& directory) {
+    const auto remove_targets = [&](const RootedPath& directory) {
         for (const std::string& name : names_in(directory))
             if (is_its_target(name)) remove_target(pool, directory / name);
     };
     remove_targets(pool);
-    for (const Place& directory : directories) {
+    for (const RootedPath& directory : directories) {
         remove_targets(directory);
         remove_one(pool, directory / owner_name);
         // Stays where there is something else in it.
@@ -177,7 +177,7 @@ void remove_content(const Place& pool)
 }
 
 // Throws where a pool must not be made. Touches nothing. locked: no other process is making one there.
-void require_free(const Place& pool, bool locked)
+void require_free(const RootedPath& pool, bool locked)
 {
     const Found found = look_at(pool);
     if (found == Found::pool)
@@ -238,7 +238,7 @@ void Creation::lock()
                                        " is being made by another process, which does not finish: end that "
                                        "process, or try again later");
         make_directories();
-        pool_ = Place::directory(path_);
+        pool_ = RootedPath::directory(path_);
         if (!pool_ && errno == ENOENT) continue; // it was just destroyed
         if (!pool_) fail_errno("pool " + path_, "cannot make a pool there");
         require_free(pool_, false);
@@ -261,23 +261,24 @@ void Creation::build()
     const Format format{options_.targets, options_.durability,
                         directories_for_targets(path_, options_.target_directories)};
     write_unfinished(pool_, format);
-    const auto make = [&](const Place& directory) {
+    const auto make = [&](const RootedPath& directory) {
         if (const int error = make_directory(directory); error != 0)
             fail(error, "pool " + path_,
                  "cannot make the directory " + directory + owner_of(directory.parent()));
     };
     for (const std::string& path : format.directories) {
-        make(Place::directory(parent_of(path)) / std::filesystem::path(path).filename().string());
-        write_text(Place::directory(path) / owner_name, owner_text(pool_, path), "pool " + path_);
+        make(RootedPath::directory(parent_of(path)) / std::filesystem::path(path).filename().string());
+        write_text(RootedPath::directory(path) / owner_name, owner_text(pool_, path), "pool " + path_);
     }
     SharedState::create(pool_ / shared_name, format.targets);
     Permissions all;
     all.data = all.lock = true;
     state_ = std::make_shared<PoolState>(pool_, format, all, std::move(lock_));
     for (unsigned index = 0; index <= format.targets; ++index) {
-        const Place directory = state_->directory_of(index);
+        const RootedPath directory = state_->directory_of(index);
         make(directory);
-        Environment::create(directory, "pool " + path_, PoolFiles{state_->writers(), state_->rooms()}, index);
+        Environment::create(directory, "pool " + path_, PoolFiles{state_->writers(), state_->reservations()},
+                            index);
     }
     if (format.durability != Durability::power) return;
     for (const std::string& path : format.directories) {
@@ -319,14 +320,14 @@ void Creation::take_back() noexcept
 
 void destroy(const std::string& path)
 {
-    const Place pool = Place::directory(path);
+    const RootedPath pool = RootedPath::directory(path);
     if (!pool && errno != ENOENT && errno != ENOTDIR)
         fail_errno("pool " + path, "cannot open the directory" + owner_of(path));
     if (!pool || look_at(pool) == Found::nothing)
         throw Error(-DER_NONEXIST, "there is no pool in " + path + " to destroy");
     if (!can_write(pool)) fail_errno("pool " + path, "cannot destroy it" + owner_of(path));
     MachineClaim(pool).require_no_other();
-    const Place name = pool / lock_name;
+    const RootedPath name = pool / lock_name;
     Descriptor lock;
     const auto deadline = std::chrono::steady_clock::now() + destroying_patience;
     for (;;) {
@@ -357,7 +358,7 @@ void destroy(const std::string& path)
 Found look(const std::string& path) noexcept
 {
     try {
-        const Place pool = Place::directory(path);
+        const RootedPath pool = RootedPath::directory(path);
         return pool ? look_at(pool) : Found::nothing;
     } catch (...) {
         return Found::nothing;

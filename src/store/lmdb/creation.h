@@ -40,7 +40,7 @@ private:
     const std::string path_;
     const NewPool& options_;
     std::vector<std::string> made_; // directories, outer ones first
-    Place pool_;
+    RootedPath pool_;
     Descriptor lock_;
     std::shared_ptr<PoolState> state_;
     bool ours_ = false; // what lies there is this maker's

@@ -40,7 +40,7 @@ OpenPools& open_pools()
     return *all;
 }
 
-Identity identity_of(const Place& pool)
+Identity identity_of(const RootedPath& pool)
 {
     struct stat status {};
     if (fstat(pool.root(), &status) != 0)
@@ -48,10 +48,10 @@ Identity identity_of(const Place& pool)
     return Identity{status.st_dev, status.st_ino};
 }
 
-Permissions permissions_of(const Place& pool)
+Permissions permissions_of(const RootedPath& pool)
 {
     Permissions found;
-    const Place meta = pool / meta_name;
+    const RootedPath meta = pool / meta_name;
     found.lock = can_write(meta / "lock.mdb") || (errno == ENOENT && can_write(meta));
     found.data = can_write(meta) && can_write(meta / "data.mdb");
     if (!found.data) found.error = errno;
@@ -65,9 +65,9 @@ Permissions permissions_of(const Place& pool)
 
 // None where this process may not write the lock file: then it is only a reader, whom who destroys the pool
 // does not wait for.
-Descriptor take_lock(const Place& pool)
+Descriptor take_lock(const RootedPath& pool)
 {
-    const Place name = pool / lock_name;
+    const RootedPath name = pool / lock_name;
     const auto deadline = std::chrono::steady_clock::now() + lock_patience;
     for (;;) {
         Descriptor fd = open_lock_file(name, false);
@@ -87,20 +87,20 @@ Descriptor take_lock(const Place& pool)
     }
 }
 
-Place open_root(const std::string& path)
+RootedPath open_root(const std::string& path)
 {
-    Place pool = Place::directory(path);
+    RootedPath pool = RootedPath::directory(path);
     if (!pool && (errno == ENOENT || errno == ENOTDIR))
         throw Error(-DER_NONEXIST, "there is no pool in " + path + ": create it first, or correct the path");
     if (!pool) fail_errno("pool " + path, "cannot open the directory" + owner_of(path));
     return pool;
 }
 
-std::vector<Place> open_directories(const Place& pool, const Format& format)
+std::vector<RootedPath> open_directories(const RootedPath& pool, const Format& format)
 {
-    std::vector<Place> all;
+    std::vector<RootedPath> all;
     for (const std::string& path : format.directories) {
-        all.push_back(Place::directory(path));
+        all.push_back(RootedPath::directory(path));
         if (all.back()) continue;
         const Error why =
             error_of(errno, "pool " + pool, "cannot open " + path + ", in which it has targets");
@@ -118,7 +118,7 @@ std::shared_ptr<PoolState> PoolState::open(const std::string& path)
 {
     std::lock_guard lock(held_over_fork(ForkLock::backend));
     auto& all = open_pools();
-    const Place pool = open_root(path);
+    const RootedPath pool = open_root(path);
     const Identity identity = identity_of(pool);
     if (const auto found = all.pools.find(identity); found != all.pools.end()) {
         if (auto state = found->second.lock()) return state;
@@ -151,7 +151,7 @@ void PoolState::close(std::shared_ptr<PoolState> state)
     state.reset();
 }
 
-bool PoolState::forget(const Place& pool, bool& alone)
+bool PoolState::forget(const RootedPath& pool, bool& alone)
 {
     std::lock_guard lock(held_over_fork(ForkLock::backend));
     auto& all = open_pools();
@@ -169,14 +169,16 @@ bool PoolState::forget(const Place& pool, bool& alone)
 
 // ---- the state
 
-PoolState::PoolState(Place pool, const Format& format, Permissions permissions, Descriptor lock)
+PoolState::PoolState(RootedPath pool, const Format& format, Permissions permissions, Descriptor lock)
     : place_(std::move(pool)), format_(format), directories_(open_directories(place_, format)),
       permissions_(permissions), generation_(process_generation()), lock_(std::move(lock)), machine_(place_),
       shared_(place_ / shared_name, format.targets, format.durability == Durability::power),
       writers_(place_ / writers_name, format.targets + 1),
-      rooms_(
+      reservations_(
           writers_, format.targets + 1,
-          [this](unsigned target, const ExtentRef& room) { targets_[target].extents().punch_left(room); },
+          [this](unsigned target, const ExtentRef& reservation) {
+              targets_[target].extents().punch_left(reservation);
+          },
           [this](unsigned target) { return targets_[target].index(true).newest_version(); })
 {
     for (unsigned index = 0; index <= format.targets; ++index)
@@ -217,7 +219,7 @@ std::string PoolState::name_of(unsigned index) const
            (index == format_.targets ? ", pool metadata" : ", target " + std::to_string(index));
 }
 
-Place PoolState::directory_of(unsigned index) const
+RootedPath PoolState::directory_of(unsigned index) const
 {
     if (index == format_.targets) return place_ / meta_name;
     return directories_[index % directories_.size()] / target_name(index);

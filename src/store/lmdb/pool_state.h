@@ -3,7 +3,7 @@
 
 #include "store/lmdb/sharing/format.h"
 #include "store/lmdb/sharing/machine.h"
-#include "store/lmdb/sharing/own_rooms.h"
+#include "store/lmdb/sharing/reservations.h"
 #include "store/lmdb/sharing/shared_state.h"
 #include "store/lmdb/target.h"
 
@@ -33,15 +33,15 @@ public:
     static void close(std::shared_ptr<PoolState> state);
     // Makes the one of this process, if any, stop being found; `alone` says
     // whether no other process has it open.
-    static bool forget(const Place& pool, bool& alone);
+    static bool forget(const RootedPath& pool, bool& alone);
 
     // Its lock is exclusive while it is made: then others may open it.
     void share_lock() { try_lock(lock_.get(), Lock::shared, place_); }
 
-    PoolState(Place pool, const Format& format, Permissions permissions, Descriptor lock);
+    PoolState(RootedPath pool, const Format& format, Permissions permissions, Descriptor lock);
     ~PoolState();
 
-    const Place& place() const { return place_; }
+    const RootedPath& place() const { return place_; }
     const std::string& path() const { return place_; }
     const Format& format() const { return format_; }
     const Permissions& permissions() const { return permissions_; }
@@ -49,7 +49,7 @@ public:
     WritersFile& writers() { return writers_; }
     LmdbTarget& target(unsigned index) { return targets_[index]; } // format().targets: the pool's metadata
     LmdbTarget& meta() { return targets_.back(); }
-    OwnRooms& rooms() { return rooms_; }
+    Reservations& reservations() { return reservations_; }
     MachineClaim& machine() { return machine_; }
     // On a file system that others share this process only reads, without a trace, until this machine has the
     // pool.
@@ -61,15 +61,15 @@ public:
             refuse_to_write();
     }
     std::string name_of(unsigned index) const; // "pool /p, target 3"
-    Place directory_of(unsigned index) const;
+    RootedPath directory_of(unsigned index) const;
     std::uint64_t generation() const { return generation_; }
 
 private:
     [[noreturn]] void refuse_to_write() const;
 
-    const Place place_;
+    const RootedPath place_;
     const Format format_;
-    const std::vector<Place> directories_; // of the targets, in turn
+    const std::vector<RootedPath> directories_; // of the targets, in turn
     const Permissions permissions_;
     const std::uint64_t generation_;
     // A shared lock on the pool's lock file; none: this process may not write it, and only reads.
@@ -77,7 +77,7 @@ private:
     MachineClaim machine_;
     SharedState shared_;
     WritersFile writers_;
-    OwnRooms rooms_;
+    Reservations reservations_;
     std::deque<LmdbTarget> targets_; // the pool's metadata last
 };
 

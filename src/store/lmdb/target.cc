@@ -13,7 +13,8 @@ LmdbTarget::LmdbTarget(PoolState& pool, unsigned index)
     : pool_(pool), number_(index),
       extents_(
           pool.directory_of(index), pool.name_of(index), pool.format().durability, !pool.permissions().data,
-          [&pool] { return pool.shared().next_epoch(); }, PoolFiles{pool.writers(), pool.rooms()}, index)
+          [&pool] { return pool.shared().next_epoch(); }, PoolFiles{pool.writers(), pool.reservations()},
+          index)
 {
 }
 
@@ -31,7 +32,7 @@ Environment& LmdbTarget::opened(bool for_writing)
     const Permissions& may = pool_.permissions();
     there = new Environment(pool_.directory_of(number_), pool_.name_of(number_), pool_.format().durability,
                             !may.data || only_looked_, !may.lock || only_looked_, for_writing,
-                            PoolFiles{pool_.writers(), pool_.rooms()}, number_);
+                            PoolFiles{pool_.writers(), pool_.reservations()}, number_);
     environment_.store(there, std::memory_order_release);
     return *there;
 }
@@ -60,7 +61,7 @@ void LmdbTarget::write(FunctionRef<void(WriteTransaction&)> body)
     Environment& there = index(true);
     require_there(); // with its index open
     there.write(body);
-    pool_.rooms().reclaim_if_due();
+    pool_.reservations().reclaim_if_due();
     require_there();
 }
 
@@ -96,7 +97,7 @@ void LmdbTarget::sync(bool own)
 void LmdbTarget::compact()
 {
     pool_.require_writable();
-    pool_.rooms().reclaim();
+    pool_.reservations().reclaim();
     index(true).compact();
 }
 

@@ -116,7 +116,7 @@ public:
             for (const Bytes& piece : payload.pieces)
                 bytes->insert(bytes->end(), piece.begin(), piece.end());
             payload.extent.length = bytes->size() - payload.extent.offset;
-            bytes->resize(room_of({0, 0, bytes->size()}).length);
+            bytes->resize(reservation_of({0, 0, bytes->size()}).length);
         }
         if (bytes->empty()) return {};
         std::lock_guard lock(extents_guard_);
@@ -152,9 +152,10 @@ public:
         if (found == extents_.end()) return;
         std::vector<bool>& released = released_[extent.file];
         released.resize(found->second->size() / extent_unit);
-        const ExtentRef room = room_of(extent);
-        const std::size_t end = std::min((room.offset + room.length) / extent_unit, released.size());
-        for (std::size_t unit = room.offset / extent_unit; unit < end; ++unit)
+        const ExtentRef reservation = reservation_of(extent);
+        const std::size_t end =
+            std::min((reservation.offset + reservation.length) / extent_unit, released.size());
+        for (std::size_t unit = reservation.offset / extent_unit; unit < end; ++unit)
             released[unit] = true;
         if (std::ranges::find(released, false) != released.end()) return;
         extents_.erase(found);
@@ -209,10 +210,11 @@ private:
         const auto file = extents_.find(range.file);
         if (file == extents_.end()) return 0;
         const auto found = released_.find(range.file);
-        const ExtentRef room = room_of(range);
-        const std::uint64_t end = std::min<std::uint64_t>(room.offset + room.length, file->second->size());
+        const ExtentRef reservation = reservation_of(range);
+        const std::uint64_t end =
+            std::min<std::uint64_t>(reservation.offset + reservation.length, file->second->size());
         std::uint64_t sum = 0;
-        for (std::uint64_t at = room.offset; at < end; at += extent_unit)
+        for (std::uint64_t at = reservation.offset; at < end; at += extent_unit)
             if (found == released_.end() || !found->second[at / extent_unit]) sum += extent_unit;
         return sum;
     }

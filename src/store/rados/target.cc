@@ -370,7 +370,7 @@ void RadosTarget::spill(Transaction& transaction)
         const auto old = transaction.cells_.find(key);
         if (old == transaction.cells_.end()) continue;
         if (const ExtentRef extent = spilled_extent(old->second.raw); extent.length != 0)
-            replaced.push_back(room_of(extent));
+            replaced.push_back(reservation_of(extent));
     }
     // What lies together goes together: else each of them would cost a look at its piece, and a note there.
     std::ranges::sort(replaced, {}, [](const ExtentRef& one) { return std::pair(one.file, one.offset); });

@@ -86,7 +86,7 @@ private:
     bool withdraw(std::uint64_t file);
     void let_go_of_lost(const Transaction& transaction);
     void remove_pieces(std::uint64_t file, std::uint64_t count);
-    void release_pieces(const ExtentRef& room, std::function<void()> done);
+    void release_pieces(const ExtentRef& reservation, std::function<void()> done);
     void dropped(const std::shared_ptr<Drop>& drop);
     PieceState look_at_piece(const std::string& name);
     bool notes_in_omap() const { return &data_ == &io_; } // else in attributes: what was released of a piece

@@ -145,7 +145,7 @@ RadosTarget::PieceState RadosTarget::look_at_piece(const std::string& name)
 static std::uint64_t taken(const std::map<std::uint64_t, std::uint64_t>& released, std::uint64_t size,
                            std::uint64_t from, std::uint64_t to)
 {
-    to = std::min(to, room_of({0, 0, size}).length);
+    to = std::min(to, reservation_of({0, 0, size}).length);
     std::uint64_t sum = 0, at = from;
     for (const auto& [begin, end] : released) {
         if (begin > at && at < to) sum += std::min(begin, to) - at;
@@ -187,7 +187,7 @@ std::vector<Target::ExtentFile> RadosTarget::extent_files()
         if (state.code < 0) continue; // removed meanwhile
         ExtentFile& one = files[file];
         one.file = file;
-        const std::uint64_t length = room_of({0, 0, state.size}).length;
+        const std::uint64_t length = reservation_of({0, 0, state.size}).length;
         one.length = std::max(one.length, piece * piece_size + length);
         one.allocated += taken(state.released, state.size, 0, length);
     }
@@ -226,7 +226,8 @@ void RadosTarget::clean_up(const std::set<std::uint64_t>& dead_clients)
         for (const auto& [key, value] : all_below(index_, std::string(1, dropped_space) + big(client, 4))) {
             const std::string extents = to_string(value);
             for (std::size_t at = 0; at + 24 <= extents.size(); at += 24)
-                release_pieces(room_of(decode_extent(std::string_view(extents).substr(at, 24))), [] {});
+                release_pieces(reservation_of(decode_extent(std::string_view(extents).substr(at, 24))),
+                               [] {});
             data_.flush();
             librados::ObjectWriteOperation operation;
             operation.assert_exists();

@@ -81,7 +81,7 @@ ExtentRef RadosTarget::append(std::span<Payload> payloads)
         for (const Bytes& piece : payload.pieces)
             length += piece.size();
         payload.extent = {0, end, length};
-        end = room_of({0, 0, end + length}).length;
+        end = reservation_of({0, 0, end + length}).length;
     }
     if (end == 0) return {};
     Lane& lane = lanes_.take();
@@ -158,12 +158,12 @@ void RadosTarget::release(const ExtentRef& extent)
     if (lane != nullptr) {
         remove_pieces(extent.file, (extent.offset + extent.length + piece_size - 1) / piece_size);
         if (!in_doubt) lanes_.settle(*lane, false);
-        bulk_bytes_ -= static_cast<std::int64_t>(room_of(extent).length);
+        bulk_bytes_ -= static_cast<std::int64_t>(reservation_of(extent).length);
         const std::lock_guard lock(guard_);
         lengths_.erase(extent.file);
         return;
     }
-    const ExtentRef room = room_of(extent);
+    const ExtentRef reservation = reservation_of(extent);
     std::shared_ptr<Drop> drop;
     {
         const std::lock_guard lock(guard_);
@@ -172,7 +172,7 @@ void RadosTarget::release(const ExtentRef& extent)
             drops_.erase(found);
         }
     }
-    release_pieces(room, [this, drop] { dropped(drop); });
+    release_pieces(reservation, [this, drop] { dropped(drop); });
 }
 
 void RadosTarget::dropped(const std::shared_ptr<Drop>& drop)
@@ -186,22 +186,23 @@ void RadosTarget::dropped(const std::shared_ptr<Drop>& drop)
 
 // Whole pieces are removed, and nobody waits for that. Of a part of a piece the piece itself keeps a note.
 // When the notes cover the piece it is removed.
-void RadosTarget::release_pieces(const ExtentRef& room, std::function<void()> done)
+void RadosTarget::release_pieces(const ExtentRef& reservation, std::function<void()> done)
 {
     std::uint64_t length = 0; // of the file, where this process knows it
     {
         const std::lock_guard lock(guard_);
-        if (const auto found = lengths_.find(room.file); found != lengths_.end()) length = found->second;
-        if (room.offset == 0 && room.length >= length) lengths_.erase(room.file);
+        if (const auto found = lengths_.find(reservation.file); found != lengths_.end())
+            length = found->second;
+        if (reservation.offset == 0 && reservation.length >= length) lengths_.erase(reservation.file);
     }
     auto left = std::make_shared<std::atomic<std::uint64_t>>(1);
     const auto one_done = [left, done = std::move(done)](int code) {
         if ((code == 0 || code == -ENOENT) && --*left == 0) done();
     };
-    for_each_piece(room.offset, room.offset + room.length,
+    for_each_piece(reservation.offset, reservation.offset + reservation.length,
                    [&](std::uint64_t piece, std::uint64_t offset, std::uint64_t part, std::uint64_t) {
                        ++*left;
-                       const std::string name = piece_name(room.file, piece);
+                       const std::string name = piece_name(reservation.file, piece);
                        bool whole = offset == 0 && (part == piece_size ||
                                                     (length != 0 && piece * piece_size + part >= length));
                        if (!whole) {

@@ -59,8 +59,8 @@ bool possible(const ExtentRef& extent)
            extent.length <= most - extent.offset;
 }
 
-// What is written in one go: the payloads, each in a room of its own, at offsets from where the first room
-// begins.
+// What is written in one go: the payloads, each in a reservation of its own, at offsets from where the first
+// reservation begins.
 struct Together {
     explicit Together(std::span<Payload> payloads)
     {
@@ -96,7 +96,7 @@ bool counts_every_block(int fd)
 
 } // namespace
 
-ExtentStore::Appended::Appended(std::uint64_t its_number, Descriptor locked, const Place& path)
+ExtentStore::Appended::Appended(std::uint64_t its_number, Descriptor locked, const RootedPath& path)
     : number(its_number), fd(std::move(locked)), begin(aligned(size_of(fd.get(), path))), end(begin)
 {
     close_in_children(fd.get());
@@ -123,16 +123,16 @@ bool ExtentStore::Appended::reach_end()
     return true;
 }
 
-ExtentStore::ExtentStore(Place directory, std::string where, Durability durability, bool read_only,
+ExtentStore::ExtentStore(RootedPath directory, std::string where, Durability durability, bool read_only,
                          std::function<std::uint64_t()> new_file_number, const PoolFiles& pool,
                          unsigned target)
     : directory_(std::move(directory)), where_(std::move(where)), durability_(durability),
-      read_only_(read_only), new_file_number_(std::move(new_file_number)), rooms_(pool.rooms),
+      read_only_(read_only), new_file_number_(std::move(new_file_number)), reservations_(pool.reservations),
       writers_(pool.writers), target_(target)
 {
 }
 
-Place ExtentStore::path_of(std::uint64_t number) const
+RootedPath ExtentStore::path_of(std::uint64_t number) const
 {
     char name[24];
     std::snprintf(name, sizeof name, "%016llx.ext", static_cast<unsigned long long>(number));
@@ -158,7 +158,7 @@ ExtentRef ExtentStore::append(std::span<Payload> payloads)
     const std::uint64_t length = all.length;
     if (length == 0) return {};
     std::uint64_t offset = 0;
-    rooms_.begin();
+    reservations_.begin();
     const std::shared_ptr<Appended> file = reserve(length, offset);
     Descriptor own; // a failure is told to each descriptor once: not just to another thread's sync
     if (durability_ == Durability::power) own = open_file(path_of(file->number), O_RDWR);
@@ -172,10 +172,10 @@ ExtentRef ExtentStore::append(std::span<Payload> payloads)
     if (error == ENOSPC && drop_spares()) error = write();
     if (error == 0 && own && fdatasync(fd) != 0) error = errno;
     if (error != 0) {
-        const Place path = path_of(file->number);
+        const RootedPath path = path_of(file->number);
         // The bytes that did arrive would only make the lack of space worse.
         if (!failed_syncs().open()) punch_hole(fd, offset, aligned(length));
-        rooms_.forget({file->number, offset, aligned(length)});
+        reservations_.forget({file->number, offset, aligned(length)});
         fail(error, where_, "cannot append " + std::to_string(length) + " bytes to " + path);
     }
     if (durability_ == Durability::process) {
@@ -208,15 +208,15 @@ std::shared_ptr<ExtentStore::Appended> ExtentStore::reserve(std::uint64_t length
     if (!appended_) appended_ = make_file();
     offset = appended_->end;
     appended_->end = aligned(offset + length);
-    if (appended_->reach_end()) rooms_.note(target_, {appended_->number, offset, aligned(length)});
+    if (appended_->reach_end()) reservations_.note(target_, {appended_->number, offset, aligned(length)});
     return appended_;
 }
 
-// A file that nobody appends to and that has room, or none.
+// A file that nobody appends to and that has space left, or none.
 std::shared_ptr<ExtentStore::Appended> ExtentStore::take_over()
 {
     for (const std::uint64_t number : numbers()) {
-        const Place path = path_of(number);
+        const RootedPath path = path_of(number);
         Descriptor fd = open_file(path, O_RDWR);
         if (!fd) continue; // removed meanwhile, or another user's: a new file is as good
         if (size_of(fd.get(), path) >= rotate_at || !try_lock(fd.get(), Lock::exclusive, path)) continue;
@@ -235,7 +235,7 @@ std::shared_ptr<ExtentStore::Appended> ExtentStore::make_file()
 {
     for (;;) {
         const std::uint64_t number = new_file_number_();
-        const Place path = path_of(number);
+        const RootedPath path = path_of(number);
         Descriptor fd = open_file(path, O_RDWR | O_CREAT | O_EXCL);
         if (!fd && errno == EEXIST) continue;
         if (!fd) fail_errno(where_, "cannot make the extent file " + path + owner_of(directory_));
@@ -266,7 +266,7 @@ std::shared_ptr<Descriptor> ExtentStore::cached(std::uint64_t number)
             return found->second;
         }
     }
-    const Place path = path_of(number);
+    const RootedPath path = path_of(number);
     auto fd = std::make_shared<Descriptor>(open_file(path, read_only_ ? O_RDONLY : O_RDWR));
     if (!*fd && !read_only_ && errno == EACCES) *fd = open_file(path, O_RDONLY);
     if (!*fd && errno == ENOENT)
@@ -304,7 +304,8 @@ void ExtentStore::read(const ExtentRef& extent, std::uint64_t skip, MutableBytes
 
 void ExtentStore::punch(int fd, std::uint64_t offset, std::uint64_t length, const std::string& path)
 {
-    // A hole makes the system drop the memory around it, which may be all there is. A check finds the room.
+    // A hole makes the system drop the memory around it, which may be all there is. A check finds the
+    // reservation.
     if (failed_syncs().open()) return;
     // A file system without holes keeps the space; all else is the same.
     if (const int error = punch_hole(fd, offset, length); error != 0 && error != EOPNOTSUPP)
@@ -313,51 +314,51 @@ void ExtentStore::punch(int fd, std::uint64_t offset, std::uint64_t length, cons
 
 void ExtentStore::leaving(const ExtentRef& extent)
 {
-    if (extent.length != 0 && possible(extent)) rooms_.leaving(target_, room_of(extent));
+    if (extent.length != 0 && possible(extent)) reservations_.leaving(target_, reservation_of(extent));
 }
 
 void ExtentStore::release(const ExtentRef& extent)
 {
     if (extent.length == 0) return;
-    const Place path = path_of(extent.file);
+    const RootedPath path = path_of(extent.file);
     if (!possible(extent)) {
         throw Error(-DER_CSUM, where_ + ": a reference to an extent is damaged: nothing begins at byte " +
                                    std::to_string(extent.offset) + " of " + path);
     }
-    const ExtentRef room = room_of(extent);
-    rooms_.begin();
-    rooms_.note(target_, room);
-    if (keep(room)) return;
-    punch_room(room);
+    const ExtentRef reservation = reservation_of(extent);
+    reservations_.begin();
+    reservations_.note(target_, reservation);
+    if (keep(reservation)) return;
+    punch_reservation(reservation);
 }
 
-void ExtentStore::punch_room(const ExtentRef& room)
+void ExtentStore::punch_reservation(const ExtentRef& reservation)
 {
-    const Place path = path_of(room.file);
+    const RootedPath path = path_of(reservation.file);
     if (exists(path)) { // else all of it was released before
-        const auto fd = cached(room.file);
-        punch(fd->get(), room.offset, room.length, path);
-        if (allocated_of(fd->get(), path) == 0) remove_if_empty(room.file);
+        const auto fd = cached(reservation.file);
+        punch(fd->get(), reservation.offset, reservation.length, path);
+        if (allocated_of(fd->get(), path) == 0) remove_if_empty(reservation.file);
     }
-    rooms_.forget(room);
+    reservations_.forget(reservation);
 }
 
-void ExtentStore::punch_left(const ExtentRef& room)
+void ExtentStore::punch_left(const ExtentRef& reservation)
 {
-    const Place path = path_of(room.file);
-    if (room_of(room) != room || room.offset > static_cast<std::uint64_t>(INT64_MAX) - room.length ||
-        !exists(path))
+    const RootedPath path = path_of(reservation.file);
+    if (reservation_of(reservation) != reservation ||
+        reservation.offset > static_cast<std::uint64_t>(INT64_MAX) - reservation.length || !exists(path))
         return;
-    const auto fd = cached(room.file);
-    const std::uint64_t end = std::min(room.offset + room.length, size_of(fd->get(), path));
-    if (room.offset < end) punch(fd->get(), room.offset, room.length, path);
-    if (allocated_of(fd->get(), path) == 0) remove_if_empty(room.file);
+    const auto fd = cached(reservation.file);
+    const std::uint64_t end = std::min(reservation.offset + reservation.length, size_of(fd->get(), path));
+    if (reservation.offset < end) punch(fd->get(), reservation.offset, reservation.length, path);
+    if (allocated_of(fd->get(), path) == 0) remove_if_empty(reservation.file);
 }
 
 void ExtentStore::drop(const Spare& spare)
 {
     punch(spare.file->fd.get(), spare.offset, spare.length, path_of(spare.file->number));
-    rooms_.forget({spare.file->number, spare.offset, spare.length});
+    reservations_.forget({spare.file->number, spare.offset, spare.length});
 }
 
 // False: there was none to drop.
@@ -378,26 +379,27 @@ bool ExtentStore::drop_spares() noexcept
     return !all.empty();
 }
 
-// True when the room was kept for the next extents (or is kept already).
-bool ExtentStore::keep(const ExtentRef& room)
+// True when the reservation was kept for the next extents (or is kept already).
+bool ExtentStore::keep(const ExtentRef& reservation)
 {
     std::lock_guard lock(append_guard_);
     for (const Spare& spare : spares_)
-        if (spare.file->number == room.file && spare.offset == room.offset) return true;
-    if (!appended_ || appended_->number != room.file || room.offset + room.length > appended_->end)
+        if (spare.file->number == reservation.file && spare.offset == reservation.offset) return true;
+    if (!appended_ || appended_->number != reservation.file ||
+        reservation.offset + reservation.length > appended_->end)
         return false;
-    if (room.offset < appended_->begin) return false; // a dead process may have noted it
-    if (room.length > max_spare) return false;
+    if (reservation.offset < appended_->begin) return false; // a dead process may have noted it
+    if (reservation.length > max_spare) return false;
     // The oldest make room: a program that turns to another size would find the place full of sizes it asks
     // for no more.
-    while (spare_bytes_ + room.length > max_spare) {
+    while (spare_bytes_ + reservation.length > max_spare) {
         const Spare oldest = spares_.front();
         spares_.erase(spares_.begin());
         spare_bytes_ -= oldest.length;
         drop(oldest);
     }
-    spares_.push_back({appended_, room.offset, room.length});
-    spare_bytes_ += room.length;
+    spares_.push_back({appended_, reservation.offset, reservation.length});
+    spare_bytes_ += reservation.length;
     return true;
 }
 
@@ -413,7 +415,7 @@ std::uint64_t ExtentStore::spare_in(std::uint64_t number)
 void ExtentStore::remove_if_empty(std::uint64_t number)
 {
     if (appending_to(number)) return;
-    const Place path = path_of(number);
+    const RootedPath path = path_of(number);
     const Descriptor fd = open_file(path, O_RDWR);
     if (!fd || !counts_every_block(fd.get())) return;
     if (!try_lock(fd.get(), Lock::exclusive, path)) return; // somebody appends to it
@@ -429,7 +431,7 @@ std::vector<Target::ExtentFile> ExtentStore::files()
 {
     std::vector<Target::ExtentFile> all;
     for (const std::uint64_t number : numbers()) {
-        const Place path = path_of(number);
+        const RootedPath path = path_of(number);
         const Descriptor fd = open_file(path, read_only_ ? O_RDONLY : O_RDWR);
         if (!fd && errno == ENOENT) continue; // removed meanwhile
         if (!fd) fail_errno(where_, "cannot open the extent file " + path + owner_of(path));
@@ -525,7 +527,7 @@ FailedSyncs& ExtentStore::failed_syncs()
 // doubt: a sync of another process may have failed. What a process wrote that has ended is written again.
 void ExtentStore::sync_file(const Descriptor& fd, std::uint64_t number, bool ours, bool doubt)
 {
-    const Place path = path_of(number);
+    const RootedPath path = path_of(number);
     if (!fd) fail_errno(where_, "cannot sync " + path);
     bool again = doubt;
     {

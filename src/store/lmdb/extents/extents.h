@@ -1,17 +1,17 @@
 // The bulk extents of one target: the files `<16 hexadecimal digits>.ext` beside its index.
 //
 // 1. A process appends to one file per target. It holds that file by an exclusive lock. It takes over a file
-//    that nobody holds and that has room, or makes a new one. A file's number is an epoch, so no number is
-//    used twice.
+//    that nobody holds and that has space left, or makes a new one. A file's number is an epoch, so no
+//    number is used twice.
 // 2. To append, a thread reserves [offset, offset + length) at the end, under a mutex, and writes outside of
 //    the mutex. Threads and processes never write to the same bytes. Offsets are multiples of 4 KiB, so the
 //    blocks of an extent are its own.
 // 3. Bytes become reachable when the caller's transaction has put the reference into the index. A process
 //    that dies before that leaves bytes that nothing refers to. Its lock ends with it, after its last write.
 //    The next holder of the file takes the end from the file's size, and so starts after those bytes. The
-//    next writer gives them back where the dead process had noted them as its own (own_rooms.h); else a check
-//    does. A file reaches past a room before the room is noted. So the next holder starts after it,
-//    whether anything was written or not.
+//    next writer gives them back where the dead process had noted them as its own (reservations.h); else a
+//    check does. A file reaches past a reservation before the reservation is noted. So the next holder starts
+//    after it, whether anything was written or not.
 // 4. release() keeps a little of what lies in the file that this process appends to, for the next extents of
 //    the same length. Writing over pages that are in memory costs a third of what new pages cost. Only this
 //    process knows of these spares. They are given back when the pool is closed, or by the check after a
@@ -25,7 +25,7 @@
 #include "base/files.h"
 #include "base/function_ref.h"
 #include "store/backend.h"
-#include "store/lmdb/sharing/own_rooms.h"
+#include "store/lmdb/sharing/reservations.h"
 
 #include <atomic>
 #include <functional>
@@ -41,22 +41,22 @@ namespace stepstore::store::lmdb {
 
 class ExtentStore {
 public:
-    static constexpr std::uint64_t alignment = extent_unit; // of rooms
+    static constexpr std::uint64_t alignment = extent_unit; // of reservations
     static constexpr std::uint64_t rotate_at = std::uint64_t{4}
                                                << 30; // bytes: a file that is so long gets no more
     static constexpr std::size_t cached_files = 64;
     static constexpr std::uint64_t max_spare = std::uint64_t{16} << 20; // bytes kept for the next extents
 
-    // new_file_number: a number never given before to any process. rooms: of the pool, target: the number
-    // there of this store's.
-    ExtentStore(Place directory, std::string where, Durability durability, bool read_only,
+    // new_file_number: a number never given before to any process. reservations: of the pool, target: the
+    // number there of this store's.
+    ExtentStore(RootedPath directory, std::string where, Durability durability, bool read_only,
                 std::function<std::uint64_t()> new_file_number, const PoolFiles& pool, unsigned target);
     ~ExtentStore() { drop_spares(); }
 
     ExtentRef append(std::span<Payload> payloads);
-    void entering(const ExtentRef& extent) { rooms_.entering(target_, room_of(extent)); }
+    void entering(const ExtentRef& extent) { reservations_.entering(target_, reservation_of(extent)); }
     void leaving(const ExtentRef& extent);
-    void punch_left(const ExtentRef& room); // what a dead process left
+    void punch_left(const ExtentRef& reservation); // what a dead process left
     void read(const ExtentRef& extent, std::uint64_t skip, MutableBytes into);
     void release(const ExtentRef& extent);
     std::vector<Target::ExtentFile> files();
@@ -76,18 +76,18 @@ private:
         std::uint64_t reach = 0;   // the file was made so long; guarded by append_guard_
         bool reach_end();          // makes it as long as `end`, or longer
         std::atomic<bool> sync_failed{false};
-        Appended(std::uint64_t its_number, Descriptor locked, const Place& path);
+        Appended(std::uint64_t its_number, Descriptor locked, const RootedPath& path);
         ~Appended();
     };
-    // Room of this process's own that nothing refers to; guarded by append_guard_.
+    // Reservations of this process's own that nothing refers to; guarded by append_guard_.
     struct Spare {
         std::shared_ptr<Appended> file;
         std::uint64_t offset = 0;
         std::uint64_t length = 0; // a multiple of the alignment
     };
     std::shared_ptr<Appended> reserve(std::uint64_t length, std::uint64_t& offset);
-    void punch_room(const ExtentRef& room);
-    bool keep(const ExtentRef& room);
+    void punch_reservation(const ExtentRef& reservation);
+    bool keep(const ExtentRef& reservation);
     void drop(const Spare& spare);
     bool drop_spares() noexcept;
     std::uint64_t spare_in(std::uint64_t number); // bytes
@@ -100,15 +100,15 @@ private:
     void sync_file(const Descriptor& fd, std::uint64_t number, bool ours, bool doubt);
     FailedSyncs& failed_syncs();
     void sync_names();
-    Place path_of(std::uint64_t number) const;
+    RootedPath path_of(std::uint64_t number) const;
     std::vector<std::uint64_t> numbers() const;
 
-    const Place directory_;
+    const RootedPath directory_;
     const std::string where_;
     const Durability durability_;
     const bool read_only_;
     const std::function<std::uint64_t()> new_file_number_;
-    OwnRooms& rooms_;
+    Reservations& reservations_;
     WritersFile& writers_;
     const unsigned target_;
 

@@ -39,7 +39,7 @@ void on_assertion(MDB_env* env, const char* text)
 
 // ---- opening
 
-void Environment::create(const Place& directory, const std::string& where, const PoolFiles& pool,
+void Environment::create(const RootedPath& directory, const std::string& where, const PoolFiles& pool,
                          unsigned target)
 {
     const DirectoryPath path(directory);
@@ -60,7 +60,7 @@ void Environment::create(const Place& directory, const std::string& where, const
 
 namespace {
 
-Descriptor open_index(const Place& path, const std::string& where)
+Descriptor open_index(const RootedPath& path, const std::string& where)
 {
     Descriptor fd = open_file(path, O_RDONLY);
     if (!fd && errno == ENOENT)
@@ -72,8 +72,9 @@ Descriptor open_index(const Place& path, const std::string& where)
 
 } // namespace
 
-Environment::Environment(const Place& directory, std::string where, Durability durability, bool read_only,
-                         bool no_lock, bool for_writing, const PoolFiles& pool, unsigned target)
+Environment::Environment(const RootedPath& directory, std::string where, Durability durability,
+                         bool read_only, bool no_lock, bool for_writing, const PoolFiles& pool,
+                         unsigned target)
     : directory_(directory), where_(std::move(where)), durability_(durability),
       generation_(process_generation()), pool_(pool), target_(target), unseen_(no_lock),
       file_(open_index(directory / "data.mdb", where_)), map_(file_.get()),

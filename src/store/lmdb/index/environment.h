@@ -42,9 +42,9 @@
 #include "store/backend.h"
 #include "store/lmdb/index/transactions.h"
 #include "store/lmdb/index/tree.h"
-#include "store/lmdb/sharing/keeper.h"
-#include "store/lmdb/sharing/own_rooms.h"
 #include "store/lmdb/sharing/reader_table.h"
+#include "store/lmdb/sharing/reservations.h"
+#include "store/lmdb/sharing/version_keeper.h"
 #include "store/lmdb/sharing/write_turn.h"
 
 #include <array>
@@ -62,12 +62,12 @@ namespace stepstore::store::lmdb {
 class Environment : NotCopied {
 public:
     // Makes an empty index in `directory`, which must exist.
-    static void create(const Place& directory, const std::string& where, const PoolFiles& pool,
+    static void create(const RootedPath& directory, const std::string& where, const PoolFiles& pool,
                        unsigned target);
     // read_only: the files cannot be written. no_lock: nor can the lock file, so that writers do not know of
     // this reader: it copies pages (tree.h) and does not open LMDB.
     // for_writing: as it is opened; else anew at the first write.
-    Environment(const Place& directory, std::string where, Durability durability, bool read_only,
+    Environment(const RootedPath& directory, std::string where, Durability durability, bool read_only,
                 bool no_lock, bool for_writing, const PoolFiles& pool, unsigned target);
     ~Environment();
 
@@ -168,7 +168,7 @@ private:
     [[noreturn]] void note_failed_sync();
     WriterLine& line() const;
 
-    const Place directory_;
+    const RootedPath directory_;
     const std::string where_;
     const Durability durability_;
     const std::uint64_t generation_;
@@ -184,7 +184,7 @@ private:
     const Descriptor file_;                // data.mdb, to read and to sync
     IndexMap map_;
     ReaderTable table_;
-    Keeper keeper_;
+    VersionKeeper keeper_;
 
     std::shared_mutex map_guard_; // shared by transactions, exclusive while the map changes
     std::atomic<int> growers_{0};

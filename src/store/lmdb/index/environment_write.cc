@@ -68,7 +68,7 @@ void Environment::begin_alone(std::optional<MapUse>& use, std::optional<Transact
     begin_to_write(use, transaction);
     if (inherited) { // the dead process's notes are settled by who has its turn
         const Meta meta = committed_last(transaction->get());
-        const OwnRooms::Commit none(pool_.rooms, target_, meta.transaction + 1, true);
+        const Reservations::Commit none(pool_.reservations, target_, meta.transaction + 1, true);
     }
 }
 
@@ -80,7 +80,7 @@ bool Environment::try_write(bool inherited, Bodies bodies, std::size_t& map_seen
     begin_to_write(use, transaction);
     map_seen = map_size_.load();
     const Meta meta = committed_last(transaction->get());
-    OwnRooms::Commit rooms(pool_.rooms, target_, meta.transaction + 1, inherited);
+    Reservations::Commit notes(pool_.reservations, target_, meta.transaction + 1, inherited);
     if (keeper_.due()) [[unlikely]]
         tend_keeper(meta);
     Tree base = tree_of(meta);
@@ -88,7 +88,7 @@ bool Environment::try_write(bool inherited, Bodies bodies, std::size_t& map_seen
     if (!bodies(*transaction, base, wanted)) return false;
     try {
         commit(*transaction);
-        rooms.done();
+        notes.done();
         look_at_free_space(meta);
     } catch (const MapFull&) {
         return false;

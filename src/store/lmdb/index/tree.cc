@@ -206,23 +206,23 @@ bool Tree::step(Path& path, bool forward) const
     return false;
 }
 
-Tree::Place& Tree::locate(Bytes key)
+Tree::Lookup& Tree::locate(Bytes key)
 {
-    const Bytes known(place_.key.data(), place_.key_size);
+    const Bytes known(lookup_.key.data(), lookup_.key_size);
     const bool same = !known.empty() && key.size() == known.size();
-    if (same && std::memcmp(key.data(), known.data(), key.size()) == 0) return place_;
-    place_.key_size = 0;
+    if (same && std::memcmp(key.data(), known.data(), key.size()) == 0) return lookup_;
+    lookup_.key_size = 0;
     // Where nothing is missing between two entries, it is so for each key that belongs there.
-    const bool verified = std::exchange(place_.verified, false) && !place_.found;
-    const std::uint64_t leaf = verified ? place_.path[bottom()].page.number : 0;
-    const unsigned index = verified ? place_.path[bottom()].index : 0;
-    place_.found = descend(place_.path, key);
-    const Level& now = place_.path[bottom()];
-    place_.verified = verified && !place_.found && now.page.number == leaf && now.index == index;
-    if (key.size() > place_.key.size()) return place_; // looked for again
-    std::memcpy(place_.key.data(), key.data(), key.size());
-    place_.key_size = key.size();
-    return place_;
+    const bool verified = std::exchange(lookup_.verified, false) && !lookup_.found;
+    const std::uint64_t leaf = verified ? lookup_.path[bottom()].page.number : 0;
+    const unsigned index = verified ? lookup_.path[bottom()].index : 0;
+    lookup_.found = descend(lookup_.path, key);
+    const Level& now = lookup_.path[bottom()];
+    lookup_.verified = verified && !lookup_.found && now.page.number == leaf && now.index == index;
+    if (key.size() > lookup_.key.size()) return lookup_; // looked for again
+    std::memcpy(lookup_.key.data(), key.data(), key.size());
+    lookup_.key_size = key.size();
+    return lookup_;
 }
 
 // ---- the transaction
@@ -230,7 +230,7 @@ Tree::Place& Tree::locate(Bytes key)
 bool Tree::get(Bytes key, Bytes& found)
 {
     if (empty() || key.empty() || key.size() > max_key) return false;
-    Place& place = locate(key);
+    Lookup& place = locate(key);
     const Level& leaf = place.path[bottom()];
     if (place.found)
         found = value(leaf.page, leaf.index);
@@ -280,7 +280,7 @@ bool Tree::seek(Bytes key, Entry& entry)
         verify(path_);
         return give(entry, true);
     }
-    Place& place = locate(key);
+    Lookup& place = locate(key);
     copy(place.path, path_);
     if (!place.found) {
         verify_place(place);
@@ -295,7 +295,7 @@ bool Tree::seek_last(Bytes key, Entry& entry)
 {
     if (empty() || key.empty()) return false;
     lost();
-    Place& place = locate(key);
+    Lookup& place = locate(key);
     copy(place.path, path_);
     if (!place.found) {
         verify_place(place);

@@ -148,7 +148,7 @@ private:
     using Path = std::array<Level, deepest>;
     // Of a key: at it, or at the first entry after it. Kept, because the next question is often about the
     // same key.
-    struct Place {
+    struct Lookup {
         Path path;
         std::array<std::byte, max_key + 12> key;
         std::size_t key_size = 0; // 0: there is none
@@ -183,13 +183,13 @@ private:
     bool descend(Path& path, Bytes key) const; // to the first entry that is not less; true: it is the key
     void descend_along(Path& path, unsigned from, bool last) const;
     bool step(Path& path, bool forward) const; // to the leaf beside; false: there is none
-    Place& locate(Bytes key);
+    Lookup& locate(Bytes key);
 
     // What is verified, and why: tree_sound.cc.
     void verify(const Path& path) const; // all its pages
     void verify_page(const Path& path, unsigned level) const;
-    void verify_place(Place& place) const; // at which its key is missing
-    void verify_edge(const Place& place) const;
+    void verify_place(Lookup& place) const; // at which its key is missing
+    void verify_edge(const Lookup& place) const;
     void verify_borders(const Path& path, unsigned first, bool behind) const;
     void verify_before_split(const Path& path) const;
     void verify_with_neighbours(const Path& path, Change& change) const;
@@ -213,7 +213,7 @@ private:
     const std::byte* const map_;
     PageCopies* const copies_;
     const std::string& where_;
-    Place place_;
+    Lookup lookup_;
     std::array<Change, 8> changes_; // the last ones
     unsigned changed_ = 0;
     Path path_; // of the position

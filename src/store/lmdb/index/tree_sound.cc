@@ -133,7 +133,7 @@ void Tree::require_end(const Page& page, unsigned level) const
 
 // ---- places
 
-void Tree::verify_place(Place& place) const
+void Tree::verify_place(Lookup& place) const
 {
     if (place.verified) return;
     const Level& leaf = place.path[bottom()];
@@ -143,7 +143,7 @@ void Tree::verify_place(Place& place) const
     place.verified = true;
 }
 
-void Tree::verify_edge(const Place& place) const
+void Tree::verify_edge(const Lookup& place) const
 {
     const Path& path = place.path;
     const bool behind = path[bottom()].index != 0;
@@ -239,7 +239,7 @@ void Tree::verify_with_neighbours(const Path& path, Change& change) const
 void Tree::require_sound_for_lookup(Bytes key)
 {
     if (empty()) return;
-    const Place& place = locate(key);
+    const Lookup& place = locate(key);
     const Level& leaf = place.path[bottom()];
     require_filled(leaf.page, true);
     for (const bool forward : {false, true}) {
@@ -253,7 +253,7 @@ void Tree::require_sound_for_lookup(Bytes key)
 void Tree::require_sound_for_put(Bytes key, std::size_t size)
 {
     if (empty()) return;
-    Place& place = locate(key);
+    Lookup& place = locate(key);
     const Level& leaf = place.path[bottom()];
     Change& change = change_of(leaf.page);
     if (!place.found)
@@ -274,7 +274,7 @@ void Tree::require_sound_for_put(Bytes key, std::size_t size)
 void Tree::require_sound_for_erase(Bytes key)
 {
     if (empty()) return;
-    Place& place = locate(key);
+    Lookup& place = locate(key);
     const Level& leaf = place.path[bottom()];
     if (!place.found) verify_place(place);
     Change& change = change_of(leaf.page);

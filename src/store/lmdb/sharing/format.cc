@@ -80,7 +80,7 @@ bool is_target_name(const std::string& name)
 
 namespace {
 
-void rename_format(const Place& pool, const char* from, const char* to, const char* tried)
+void rename_format(const RootedPath& pool, const char* from, const char* to, const char* tried)
 {
     if (const int error = rename_file(pool / from, pool / to); error != 0)
         fail(error, "pool " + pool, tried + owner_of(pool));
@@ -106,7 +106,7 @@ std::vector<std::string> values_of(std::string_view text, std::string_view word)
                                               : ": copy its content with the Stepstore that made it"));
 }
 
-Format parse_format(const Place& pool, const Descriptor& fd, const std::string& path)
+Format parse_format(const RootedPath& pool, const Descriptor& fd, const std::string& path)
 {
     constexpr std::uint64_t longest = 1 << 20; // bytes: hundreds of directories
     const auto content = read_text(fd.get(), std::min(size_of(fd.get(), path), longest));
@@ -136,7 +136,7 @@ Format parse_format(const Place& pool, const Descriptor& fd, const std::string& 
 
 } // namespace
 
-void write_unfinished(const Place& pool, const Format& format)
+void write_unfinished(const RootedPath& pool, const Format& format)
 {
     std::string text(first_line);
     text += "version " + std::to_string(format_version) + "\n";
@@ -148,19 +148,19 @@ void write_unfinished(const Place& pool, const Format& format)
     make_file(pool / unfinished_name, as_bytes(with_checksum(text)));
 }
 
-void publish(const Place& pool)
+void publish(const RootedPath& pool)
 {
     rename_format(pool, unfinished_name, format_name, "cannot put its format file in place");
 }
 
-void unpublish(const Place& pool)
+void unpublish(const RootedPath& pool)
 {
     rename_format(pool, format_name, unfinished_name, "cannot begin to destroy it");
 }
 
-Format read_format(const Place& pool)
+Format read_format(const RootedPath& pool)
 {
-    const Place path = pool / format_name;
+    const RootedPath path = pool / format_name;
     const Descriptor fd = open_file(path, O_RDONLY);
     if (!fd && errno == ENOENT) {
         if (!exists(pool / unfinished_name) && exists(pool / meta_name / "data.mdb"))
@@ -172,10 +172,10 @@ Format read_format(const Place& pool)
     return parse_format(pool, fd, path);
 }
 
-std::optional<Format> read_any_format(const Place& pool)
+std::optional<Format> read_any_format(const RootedPath& pool)
 {
     for (const char* name : {unfinished_name, format_name}) {
-        const Place path = pool / name;
+        const RootedPath path = pool / name;
         const Descriptor fd = open_file(path, O_RDONLY);
         if (!fd) continue;
         try {

@@ -59,14 +59,14 @@ struct Format {
 };
 
 // Puts it under the name of a pool that is not there yet, and syncs it.
-void write_unfinished(const Place& pool, const Format& format);
+void write_unfinished(const RootedPath& pool, const Format& format);
 // Renames it: now there is a pool, or (the other way) none any more.
-void publish(const Place& pool);
-void unpublish(const Place& pool);
+void publish(const RootedPath& pool);
+void unpublish(const RootedPath& pool);
 // DER_NONEXIST: no pool there. DER_DF_INCOMPT: made by another version.
 // DER_DF_INVAL: damaged.
-Format read_format(const Place& pool);
+Format read_format(const RootedPath& pool);
 // Of a pool that is made or destroyed, or is there; nothing when it cannot be read.
-std::optional<Format> read_any_format(const Place& pool);
+std::optional<Format> read_any_format(const RootedPath& pool);
 
 } // namespace stepstore::store::lmdb

@@ -66,7 +66,7 @@ bool announced(int data)
     return in_the_way(data, F_WRLCK, announcement_at);
 }
 
-KeptFile KeptFile::open(const Place& path, int data)
+KeptFile KeptFile::open(const RootedPath& path, int data)
 {
     KeptFile file;
     Descriptor fd = open_file(path, O_RDONLY);
@@ -93,7 +93,7 @@ bool KeptView::keeps(std::uint64_t version)
 }
 
 // A lock of the open file: other threads of this process may announce themselves as well.
-Announcement::Announcement(const Place& data)
+Announcement::Announcement(const RootedPath& data)
     : fd_(open_file(data, O_RDONLY)), generation_(process_generation())
 {
     if (!fd_) return;

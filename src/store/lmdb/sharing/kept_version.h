@@ -89,7 +89,7 @@ public:
     KeptFile() = default;
     // Empty: there is none with a sense for the index `data`. Not for a process that keeps: closing the file
     // drops its lock.
-    static KeptFile open(const Place& path, int data);
+    static KeptFile open(const RootedPath& path, int data);
     explicit operator bool() const { return static_cast<bool>(fd_); }
     const KeptVersion& said() const { return said_; }
     // Now: its keeper lives, and has not ended it.
@@ -104,14 +104,14 @@ private:
 // What a reader without a slot sees.
 class KeptView {
 public:
-    KeptView(const Place& directory, int data) : path_(directory / kept_name), data_(data) {}
+    KeptView(const RootedPath& directory, int data) : path_(directory / kept_name), data_(data) {}
     // Now: a living keeper keeps this version or an older one.
     bool keeps(std::uint64_t version);
 
 private:
     // The lock is looked at before the name: each alone says that the keep was in force until then.
     bool in_force() const { return file_.living() && lies_at(file_.fd_.get(), path_); }
-    const Place path_;
+    const RootedPath path_;
     const int data_;
     KeptFile file_;
 };
@@ -119,7 +119,7 @@ private:
 // Announces a reader while it lives. Where that cannot be, it does nothing.
 class Announcement : NotCopied {
 public:
-    explicit Announcement(const Place& data);
+    explicit Announcement(const RootedPath& data);
     ~Announcement();
 
 private:

@@ -39,7 +39,7 @@ constexpr std::pair<std::uint64_t, const char*> shared_systems[] = {
     {0x0BD00BD0, "Lustre"}, {0x47504653, "GPFS"}, {0x19830326, "BeeGFS"},     {0x00C36400, "CephFS"},
     {0x65735546, "FUSE"},   {0x01021997, "9P"},   {0x01161970, "GFS2"},       {0x7461636F, "OCFS2"}};
 
-std::string shared_file_system_of(const Place& pool)
+std::string shared_file_system_of(const RootedPath& pool)
 {
     if (pretends_machine()) return "a file system of a test";
     struct statfs status {};
@@ -91,11 +91,11 @@ bool MachineClaim::is_name(const std::string& file)
            (file.starts_with(begin) && file.find_first_not_of("0123456789", begin.size()) == file.npos);
 }
 
-MachineClaim::MachineClaim(const Place& pool) : MachineClaim(pool, shared_file_system_of(pool))
+MachineClaim::MachineClaim(const RootedPath& pool) : MachineClaim(pool, shared_file_system_of(pool))
 {
 }
 
-MachineClaim::MachineClaim(Place pool, std::string file_system)
+MachineClaim::MachineClaim(RootedPath pool, std::string file_system)
     : pool_(std::move(pool)), file_system_(std::move(file_system)),
       mine_(needed() ? this_machine() : Machine()), timeout_(needed() ? timeout_of_environment() : 0ms)
 {
@@ -145,7 +145,7 @@ MachineClaim::Note MachineClaim::decode(const std::string& text)
 
 std::optional<std::string> MachineClaim::read() const
 {
-    const Place place = pool_ / name;
+    const RootedPath place = pool_ / name;
     const Descriptor fd = open_file(place, O_RDONLY);
     if (!fd && errno == ENOENT) return std::nullopt;
     if (!fd)
@@ -159,8 +159,9 @@ std::optional<std::string> MachineClaim::read() const
 bool MachineClaim::put_in_place(bool replace)
 {
     static std::atomic<unsigned> count{0};
-    const Place fresh = pool_ / (std::string(name) + "." + std::to_string(getpid()) +
-                                 std::to_string(count++) + std::to_string(checksum(as_bytes(mine_.boot))));
+    const RootedPath fresh =
+        pool_ / (std::string(name) + "." + std::to_string(getpid()) + std::to_string(count++) +
+                 std::to_string(checksum(as_bytes(mine_.boot))));
     const std::string text = encoded();
     {
         const Descriptor fd = open_file(fresh, O_WRONLY | O_CREAT | O_TRUNC);

@@ -39,8 +39,8 @@ public:
     static constexpr const char* name = "machine";
     static bool is_name(const std::string& file); // that, or one of the files that get this name
 
-    explicit MachineClaim(const Place& pool);
-    MachineClaim(Place pool, std::string file_system); // the name of a shared one, or empty
+    explicit MachineClaim(const RootedPath& pool);
+    MachineClaim(RootedPath pool, std::string file_system); // the name of a shared one, or empty
     ~MachineClaim();
 
     bool needed() const { return !file_system_.empty(); }
@@ -71,7 +71,7 @@ private:
     bool give_sign();
     void give_signs(const std::stop_token& stop);
 
-    const Place pool_;
+    const RootedPath pool_;
     const std::string file_system_; // its name; empty: only one machine can have it
     const Machine mine_;
     const std::chrono::milliseconds timeout_;

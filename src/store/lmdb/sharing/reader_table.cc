@@ -16,10 +16,9 @@ namespace stepstore::store::lmdb {
 
 namespace {
 
-constexpr std::uint64_t slot_size = 64;
 constexpr std::uint64_t header = 2; // slots
 constexpr std::uint64_t first_page = 4096;
-constexpr std::uint64_t whole = (header + ReaderTable::slots) * slot_size;
+constexpr std::uint64_t whole = (header + ReaderTable::slots) * ReaderTable::slot_size;
 
 } // namespace
 

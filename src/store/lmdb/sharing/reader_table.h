@@ -32,8 +32,10 @@ namespace stepstore::store::lmdb {
 class ReaderTable : NotCopied {
 public:
     static constexpr unsigned slots = 1022;
+    static constexpr std::size_t slot_size = 64; // bytes, in LMDB's lock file
 
-    ReaderTable(const Place& directory, const WritersFile& writers, unsigned target, const std::string& where)
+    ReaderTable(const RootedPath& directory, const WritersFile& writers, unsigned target,
+                const std::string& where)
         : path_(directory / "lock.mdb"), writers_(writers), target_(target), where_(where)
     {
     }
@@ -49,12 +51,12 @@ public:
     // After LMDB closed it.
     enum class Use : std::uint8_t { over, goes_on }; // by this process
     void close(Use use) noexcept;
-    const Place& path() const { return path_; }
+    const RootedPath& path() const { return path_; }
 
 private:
     int make_room(std::uint64_t readers);
 
-    const Place path_;
+    const RootedPath path_;
     const WritersFile& writers_;
     const unsigned target_;
     const std::string& where_;

@@ -58,7 +58,7 @@ std::size_t SharedState::length_for(unsigned targets)
     return sizeof(Header) + (std::size_t{targets} + 1) * stripes * sizeof(CounterLine);
 }
 
-void SharedState::create(const Place& path, unsigned targets)
+void SharedState::create(const RootedPath& path, unsigned targets)
 {
     const std::size_t length = length_for(targets);
     std::vector<std::byte> bytes(length);
@@ -69,7 +69,7 @@ void SharedState::create(const Place& path, unsigned targets)
     make_file(path, bytes);
 }
 
-SharedState::SharedState(const Place& path, unsigned targets, bool durable)
+SharedState::SharedState(const RootedPath& path, unsigned targets, bool durable)
     : path_(path), durable_(durable), length_(length_for(targets))
 {
     Descriptor fd = open_file(path, O_RDWR);

@@ -28,10 +28,10 @@ inline void raise_to(std::atomic<std::uint64_t>& word, std::uint64_t value)
 class SharedState : NotCopied {
 public:
     // Writes a new file. `durable`: synced, and the ceiling is kept.
-    static void create(const Place& path, unsigned targets);
+    static void create(const RootedPath& path, unsigned targets);
     // Maps the file; only for looking where it cannot be written (writable() is
     // false then).
-    SharedState(const Place& path, unsigned targets, bool durable);
+    SharedState(const RootedPath& path, unsigned targets, bool durable);
     ~SharedState();
 
     bool writable() const { return writable_; }
@@ -46,7 +46,7 @@ private:
     void start_clock();
     void raise_ceiling(Epoch epoch);
 
-    const Place path_;
+    const RootedPath path_;
     bool durable_;
     bool writable_ = false;
     std::atomic<bool> started_{false}; // the clock: by the first who asks for an epoch

@@ -101,7 +101,7 @@ private:
 
 } // namespace
 
-bool write_again(const Place& path, bool may_write, std::atomic<off_t>& first)
+bool write_again(const RootedPath& path, bool may_write, std::atomic<off_t>& first)
 {
     const int access = may_write ? O_RDWR : O_RDONLY;
     const Descriptor cached = open_file(path, access);

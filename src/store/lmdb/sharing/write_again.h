@@ -27,6 +27,6 @@ namespace stepstore::store::lmdb {
 // may_write: nobody else writes to the file meanwhile. False: errno says why. ENOSPC: there is still no room.
 // EBUSY: something differs, and it may not write. EINVAL: the file system has no such reads.
 // first: a byte of the piece that is taken first; where it fails, of the piece that failed.
-[[nodiscard]] bool write_again(const Place& path, bool may_write, std::atomic<off_t>& first);
+[[nodiscard]] bool write_again(const RootedPath& path, bool may_write, std::atomic<off_t>& first);
 
 } // namespace stepstore::store::lmdb

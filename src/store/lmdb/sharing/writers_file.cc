@@ -27,7 +27,7 @@ constexpr std::size_t page = 4096;
 
 } // namespace
 
-WritersFile::WritersFile(Place path, unsigned lines)
+WritersFile::WritersFile(RootedPath path, unsigned lines)
     : path_(std::move(path)), lines_(lines), slots_at_((lines * sizeof(WriterLine) + page - 1) / page * page)
 {
 }

@@ -1,6 +1,6 @@
 // The pool's file `writers`, mapped by every process that writes. It says who writes to each target now
-// (write_turn.h). It also says which room in extent files belongs to a process and to no record
-// (own_rooms.h).
+// (write_turn.h). It also says which reservations in extent files belong to a process and to no record
+// (reservations.h).
 //
 // A process that may only read the pool cannot open it, so it cannot take a lock on it. Bytes of zero are its
 // first state, so the first process that needs it makes it.
@@ -40,7 +40,7 @@ struct FailedSyncs {
 struct alignas(64) WriterLine {
     std::atomic<std::uint64_t> owner; // 0: nobody; else see write_turn.cc
     std::atomic<std::uint64_t> since; // ns of the real-time clock
-    std::atomic<std::uint64_t> stamp; // of the last one that began to write; see own_rooms.h
+    std::atomic<std::uint64_t> stamp; // of the last one that began to write; see reservations.h
     FailedSyncs index;
     FailedSyncs extents;
     std::atomic<std::uint64_t> syncing; // 1: the owner is inside a commit that syncs
@@ -52,7 +52,7 @@ public:
     static constexpr unsigned slots = 256;
     static constexpr std::size_t slot_size = 16 << 10; // bytes
 
-    WritersFile(Place path, unsigned lines);
+    WritersFile(RootedPath path, unsigned lines);
     ~WritersFile();
 
     // While LMDB opens a target's index or gives out a reader's slot, or while its lock file is cut: no other
@@ -112,7 +112,7 @@ private:
         return lock_bytes(fd_.get(), F_OFD_SETLK, kind, place_of(number), slot_size).has_value();
     }
 
-    const Place path_;
+    const RootedPath path_;
     const unsigned lines_;
     const std::size_t slots_at_; // in the file: on the page after the lines
     std::once_flag opened_;

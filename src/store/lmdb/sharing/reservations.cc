@@ -1,4 +1,4 @@
-#include "store/lmdb/sharing/own_rooms.h"
+#include "store/lmdb/sharing/reservations.h"
 
 #include "base/checksum.h"
 #include "stepstore/error.h"
@@ -33,12 +33,13 @@ std::uint64_t stamp_of(unsigned slot, std::uint64_t version)
     return sum_of(std::array<std::uint64_t, 2>{slot, version});
 }
 
-// The condition of an entry: 0, or twice the version that is being made, plus this where the room leaves it.
+// The condition of an entry: 0, or twice the version that is being made, plus this where the reservation
+// leaves it.
 constexpr std::uint64_t leaves = 1;
 
 } // namespace
 
-struct OwnRooms::Entry {
+struct Reservations::Entry {
     Word length; // and the target in the bits below the alignment; 0: nothing is noted here
     Word file;
     Word offset;
@@ -46,31 +47,32 @@ struct OwnRooms::Entry {
     Word sum;  // of the four
 
     unsigned target() const { return static_cast<unsigned>(length.load() % extent_unit); }
-    ExtentRef room() const { return {file.load(), offset.load(), length.load() - target()}; }
+    ExtentRef reservation() const { return {file.load(), offset.load(), length.load() - target()}; }
     bool whole() const
     {
         return sum.load() == sum_of(std::array{length.load(), file.load(), offset.load(), when.load()});
     }
     void clear() { length.store(0, std::memory_order_release); }
-    void set(unsigned target, const ExtentRef& room, std::uint64_t condition)
+    void set(unsigned target, const ExtentRef& reservation, std::uint64_t condition)
     {
         clear();
-        file.store(room.file, std::memory_order_release);
-        offset.store(room.offset, std::memory_order_release);
+        file.store(reservation.file, std::memory_order_release);
+        offset.store(reservation.offset, std::memory_order_release);
         when.store(condition, std::memory_order_release);
-        sum.store(sum_of(std::array{room.length | target, room.file, room.offset, condition}),
-                  std::memory_order_release);
-        length.store(room.length | target, std::memory_order_release);
+        sum.store(
+            sum_of(std::array{reservation.length | target, reservation.file, reservation.offset, condition}),
+            std::memory_order_release);
+        length.store(reservation.length | target, std::memory_order_release);
     }
 };
 
-struct OwnRooms::Slot {
+struct Reservations::Slot {
     static constexpr unsigned size = (WritersFile::slot_size - 64) / sizeof(Entry);
     alignas(64) Word mark; // WritersFile::mark(), the slot's first word
     alignas(64) Entry entries[size];
 };
 
-OwnRooms::Slot* OwnRooms::slot_at(unsigned number)
+Reservations::Slot* Reservations::slot_at(unsigned number)
 {
     static_assert(sizeof(Slot) <= WritersFile::slot_size);
     return reinterpret_cast<Slot*>(file_.slot(number));
@@ -78,7 +80,7 @@ OwnRooms::Slot* OwnRooms::slot_at(unsigned number)
 
 // ---- slots
 
-void OwnRooms::begin()
+void Reservations::begin()
 {
     std::call_once(begun_, [this] {
         if (file_.line(0) == nullptr) return;
@@ -103,7 +105,7 @@ void OwnRooms::begin()
 // The slots with entries of dead processes, each with its lock held. insist(slot): it matters, so that a
 // process that just looks at the slot is waited for.
 template <class Insist, class Visit>
-void OwnRooms::for_each_dead(Insist insist, Visit visit)
+void Reservations::for_each_dead(Insist insist, Visit visit)
 {
     if (file_.line(0) == nullptr) return;
     const std::lock_guard alone(reclaiming_);
@@ -121,14 +123,14 @@ void OwnRooms::for_each_dead(Insist insist, Visit visit)
     }
 }
 
-void OwnRooms::reclaim()
+void Reservations::reclaim()
 {
     due_ = false;
     for_each_dead([](unsigned) { return false; }, [this](unsigned number) { take_over(number); });
 }
 
 // Conditions first, and quickly: the next writer of the target waits for that (settle_dead()).
-bool OwnRooms::take_over(unsigned number)
+bool Reservations::take_over(unsigned number)
 {
     Slot& slot = *slot_at(number);
     const bool valid = slot.mark.load() != 0 && slot.mark.load() == file_.mark();
@@ -148,7 +150,7 @@ bool OwnRooms::take_over(unsigned number)
     });
     for_each_entry([&](Entry& entry, bool named) {
         if (named && entry.when.load() != 0) return; // it could not be settled
-        if (named) give_back_(entry.target(), entry.room());
+        if (named) give_back_(entry.target(), entry.reservation());
         entry.clear();
     });
     if (empty && slot.mark.load() != 0) slot.mark.store(0);
@@ -158,7 +160,8 @@ bool OwnRooms::take_over(unsigned number)
 // ---- conditions
 
 // newest: looked up before the stamp is, for a writer sets its stamp before it commits.
-OwnRooms::Fate OwnRooms::fate_of(unsigned target, std::uint64_t version, unsigned slot, std::uint64_t newest)
+Reservations::Fate Reservations::fate_of(unsigned target, std::uint64_t version, unsigned slot,
+                                         std::uint64_t newest)
 {
     if (newest < version) return Fate::not_committed;
     std::atomic_thread_fence(std::memory_order_acquire);
@@ -166,24 +169,24 @@ OwnRooms::Fate OwnRooms::fate_of(unsigned target, std::uint64_t version, unsigne
     return newest == version && ours ? Fate::committed : Fate::unknown;
 }
 
-// Does the room belong to no record then?
-bool OwnRooms::free_after(Fate fate, std::uint64_t when)
+// Does the reservation belong to no record then?
+bool Reservations::free_after(Fate fate, std::uint64_t when)
 {
     return fate == ((when & leaves) != 0 ? Fate::committed : Fate::not_committed);
 }
 
 // Of a dead process. The entry is unconditional afterwards, or cleared.
-void OwnRooms::settle(Entry& entry, unsigned slot, std::uint64_t newest)
+void Reservations::settle(Entry& entry, unsigned slot, std::uint64_t newest)
 {
     const std::uint64_t when = entry.when.load();
     if (free_after(fate_of(entry.target(), when >> 1, slot, newest), when))
-        entry.set(entry.target(), entry.room(), 0);
+        entry.set(entry.target(), entry.reservation(), 0);
     else
         entry.clear();
 }
 
 // With LMDB's lock on writers held, and before this process leaves its stamp.
-void OwnRooms::settle_dead(unsigned target, std::uint64_t newest)
+void Reservations::settle_dead(unsigned target, std::uint64_t newest)
 {
     const std::uint64_t mark = file_.mark();
     const auto asks = [&](const Entry& entry) {
@@ -200,7 +203,7 @@ void OwnRooms::settle_dead(unsigned target, std::uint64_t newest)
 }
 
 template <class FateOf>
-void OwnRooms::settle_pending(unsigned target, FateOf fate_of)
+void Reservations::settle_pending(unsigned target, FateOf fate_of)
 {
     if (pending_size_.load(std::memory_order_relaxed) == 0) return;
     const std::lock_guard lock(guard_);
@@ -209,9 +212,9 @@ void OwnRooms::settle_pending(unsigned target, FateOf fate_of)
         const std::optional<Fate> fate = fate_of(one.when >> 1);
         if (!fate) return false;
         if (free_after(*fate, one.when))
-            write_down(target, one.room, 0);
+            write_down(target, one.reservation, 0);
         else
-            erase(one.room);
+            erase(one.reservation);
         return true;
     });
     pending_size_ = pending_.size();
@@ -220,104 +223,106 @@ void OwnRooms::settle_pending(unsigned target, FateOf fate_of)
 // ---- entries of this process
 
 // With guard_ held.
-void OwnRooms::write_down(unsigned target, const ExtentRef& room, std::uint64_t when)
+void Reservations::write_down(unsigned target, const ExtentRef& reservation, std::uint64_t when)
 {
     if (mine_ == nullptr) return;
-    auto found = entries_.find({room.file, room.offset});
+    auto found = entries_.find({reservation.file, reservation.offset});
     if (found == entries_.end()) {
         if (free_.empty()) return;
-        found = entries_.emplace(Key{room.file, room.offset}, free_.back()).first;
+        found = entries_.emplace(Key{reservation.file, reservation.offset}, free_.back()).first;
         free_.pop_back();
     }
-    mine_->entries[found->second].set(target, room, when);
+    mine_->entries[found->second].set(target, reservation, when);
 }
 
 // With guard_ held.
-void OwnRooms::erase(const ExtentRef& room)
+void Reservations::erase(const ExtentRef& reservation)
 {
-    const auto found = entries_.find({room.file, room.offset});
+    const auto found = entries_.find({reservation.file, reservation.offset});
     if (found == entries_.end()) return;
     mine_->entries[found->second].clear();
     free_.push_back(found->second);
     entries_.erase(found);
 }
 
-void OwnRooms::drop_condition(const ExtentRef& room)
+void Reservations::drop_condition(const ExtentRef& reservation)
 {
     std::erase_if(pending_, [&](const Pending& one) {
-        return one.room.file == room.file && one.room.offset == room.offset;
+        return one.reservation.file == reservation.file && one.reservation.offset == reservation.offset;
     });
     pending_size_ = pending_.size();
 }
 
 // With guard_ held, and no condition there yet.
-void OwnRooms::note_until(unsigned target, const ExtentRef& room, std::uint64_t when)
+void Reservations::note_until(unsigned target, const ExtentRef& reservation, std::uint64_t when)
 {
-    pending_.push_back({target, when, room});
+    pending_.push_back({target, when, reservation});
     pending_size_ = pending_.size();
-    write_down(target, room, when);
+    write_down(target, reservation, when);
 }
 
-void OwnRooms::note(unsigned target, const ExtentRef& room)
+void Reservations::note(unsigned target, const ExtentRef& reservation)
 {
     const std::lock_guard lock(guard_);
-    const auto found = entries_.find({room.file, room.offset});
+    const auto found = entries_.find({reservation.file, reservation.offset});
     if (found != entries_.end() && mine_->entries[found->second].when.load() == 0) return;
-    drop_condition(room);
-    write_down(target, room, 0);
+    drop_condition(reservation);
+    write_down(target, reservation, 0);
 }
 
-void OwnRooms::forget(const ExtentRef& room)
+void Reservations::forget(const ExtentRef& reservation)
 {
     const std::lock_guard lock(guard_);
-    drop_condition(room);
-    erase(room);
+    drop_condition(reservation);
+    erase(reservation);
 }
 
-void OwnRooms::entering(unsigned target, const ExtentRef& room)
-{
-    const std::uint64_t version = versions_[target].load();
-    if (version == 0) return forget(room); // no transaction of this process: its end is not known here
-    const std::lock_guard lock(guard_);
-    if (!entries_.contains({room.file, room.offset})) return;
-    drop_condition(room);
-    note_until(target, room, version << 1);
-}
-
-void OwnRooms::leaving(unsigned target, const ExtentRef& room)
+void Reservations::entering(unsigned target, const ExtentRef& reservation)
 {
     const std::uint64_t version = versions_[target].load();
+    if (version == 0) return forget(reservation); // no transaction of this process: its end is not known here
     const std::lock_guard lock(guard_);
-    if (version == 0 || mine_ == nullptr || free_.empty() || entries_.contains({room.file, room.offset}))
+    if (!entries_.contains({reservation.file, reservation.offset})) return;
+    drop_condition(reservation);
+    note_until(target, reservation, version << 1);
+}
+
+void Reservations::leaving(unsigned target, const ExtentRef& reservation)
+{
+    const std::uint64_t version = versions_[target].load();
+    const std::lock_guard lock(guard_);
+    if (version == 0 || mine_ == nullptr || free_.empty() ||
+        entries_.contains({reservation.file, reservation.offset}))
         return;
-    note_until(target, room, version << 1 | leaves);
+    note_until(target, reservation, version << 1 | leaves);
 }
 
 // ---- commits
 
-OwnRooms::Commit::Commit(OwnRooms& rooms, unsigned target, std::uint64_t version, bool inherited)
-    : rooms_(rooms), target_(target), version_(version)
+Reservations::Commit::Commit(Reservations& reservations, unsigned target, std::uint64_t version,
+                             bool inherited)
+    : reservations_(reservations), target_(target), version_(version)
 {
     const std::uint64_t newest = version - 1;
-    if (inherited) rooms.settle_dead(target, newest);
-    const unsigned slot = rooms.number_.load();
+    if (inherited) reservations.settle_dead(target, newest);
+    const unsigned slot = reservations.number_.load();
     // Those of an attempt that failed, and of one that another thread has not yet called done for.
-    rooms.settle_pending(target, [&](std::uint64_t of) -> std::optional<Fate> {
-        return rooms.fate_of(target, of, slot, newest);
+    reservations.settle_pending(target, [&](std::uint64_t of) -> std::optional<Fate> {
+        return reservations.fate_of(target, of, slot, newest);
     });
-    rooms.file_.line(target)->stamp.store(stamp_of(slot, version), std::memory_order_release);
-    rooms.versions_[target].store(version);
+    reservations.file_.line(target)->stamp.store(stamp_of(slot, version), std::memory_order_release);
+    reservations.versions_[target].store(version);
 }
 
-OwnRooms::Commit::~Commit()
+Reservations::Commit::~Commit()
 {
     std::uint64_t mine = version_;
-    rooms_.versions_[target_].compare_exchange_strong(mine, 0);
+    reservations_.versions_[target_].compare_exchange_strong(mine, 0);
 }
 
-void OwnRooms::Commit::done()
+void Reservations::Commit::done()
 {
-    rooms_.settle_pending(target_, [&](std::uint64_t of) {
+    reservations_.settle_pending(target_, [&](std::uint64_t of) {
         return of == version_ ? std::optional(Fate::committed) : std::nullopt;
     });
 }

@@ -17,14 +17,14 @@
 
 namespace stepstore::store::lmdb {
 
-class Keeper : NotCopied {
+class VersionKeeper : NotCopied {
 public:
     // data: data.mdb, open as long as this.
-    Keeper(Place directory, int data, ReaderTable& readers)
+    VersionKeeper(RootedPath directory, int data, ReaderTable& readers)
         : directory_(std::move(directory)), data_(data), readers_(readers)
     {
     }
-    ~Keeper();
+    ~VersionKeeper();
 
     // Just before LMDB opens the index for writing. lock_file: lock.mdb.
     void prepare(int lock_file);
@@ -67,7 +67,7 @@ private:
     std::uint64_t used_slots() const;
     std::optional<std::uint64_t> find_slot(MDB_txn* transaction, std::uint64_t version);
 
-    const Place directory_;
+    const RootedPath directory_;
     const int data_;
     ReaderTable& readers_;
     std::atomic<bool> due_{false};

@@ -22,7 +22,7 @@ const char* damage_of(const Entry& entry);
 
 // On a miss: what is wrong with the record before the place of `key`, or with the one there or after it.
 // nullptr: both are intact, so there is no such record. Moves the position.
-const char* damaged_neighbour(ReadTransaction& transaction, Bytes key);
+const char* damage_at_miss(ReadTransaction& transaction, Bytes key);
 // The same of the record before the place alone.
 const char* damage_before(ReadTransaction& transaction, Bytes key);
 

@@ -1,4 +1,4 @@
-#include "store/lmdb/sharing/keeper.h"
+#include "store/lmdb/sharing/version_keeper.h"
 
 #include "base/clock.h"
 #include "base/fork.h"
@@ -18,7 +18,6 @@ namespace stepstore::store::lmdb {
 namespace {
 
 constexpr std::size_t table_length = 256 << 10; // bytes that are mapped of lock.mdb; the table takes 64 KiB
-constexpr std::size_t slot_size = 64;
 constexpr std::uint64_t not_reading = UINT64_MAX;
 constexpr std::int64_t linger = 100;        // ms without a reader, after which a keep is over
 constexpr std::int64_t retry = 1000;        // ms after a keep that could not begin
@@ -42,12 +41,12 @@ std::uint32_t process_in(std::byte* slot)
 
 } // namespace
 
-Keeper::~Keeper()
+VersionKeeper::~VersionKeeper()
 {
     if (table_ != nullptr) munmap(table_, table_length);
 }
 
-void Keeper::prepare(int lock_file)
+void VersionKeeper::prepare(int lock_file)
 {
     const std::lock_guard lock(guard_);
     low_.reset();
@@ -64,7 +63,7 @@ void Keeper::prepare(int lock_file)
 }
 
 // Puts a descriptor that stands for nothing at the number, in place of `kept` where that is open.
-bool Keeper::reserve()
+bool VersionKeeper::reserve()
 {
     if (number_) return dup3(data_, number_.get(), O_CLOEXEC) >= 0;
     number_ = Descriptor(fcntl(data_, F_DUPFD_CLOEXEC, 0));
@@ -73,7 +72,7 @@ bool Keeper::reserve()
 
 // ---- looking
 
-void Keeper::look()
+void VersionKeeper::look()
 {
     if (announced(data_)) return due_.store(true, std::memory_order_relaxed);
     // One that keeps and writes no more is ended by others.
@@ -82,7 +81,7 @@ void Keeper::look()
         due_.store(true, std::memory_order_relaxed);
 }
 
-bool Keeper::is_kept(std::uint64_t version)
+bool VersionKeeper::is_kept(std::uint64_t version)
 {
     const std::lock_guard lock(guard_);
     if (version == stuck_version_) return false;
@@ -99,8 +98,8 @@ bool Keeper::is_kept(std::uint64_t version)
 
 // ---- tending
 
-void Keeper::tend(MDB_env* env, std::uint64_t newest, FunctionRef<std::uint64_t(std::uint64_t)> freed_since,
-                  std::uint64_t bound) noexcept
+void VersionKeeper::tend(MDB_env* env, std::uint64_t newest,
+                         FunctionRef<std::uint64_t(std::uint64_t)> freed_since, std::uint64_t bound) noexcept
 try {
     const std::lock_guard lock(guard_);
     env_ = env;
@@ -109,7 +108,7 @@ try {
     if (wanted) wanted_ = now();
     if (own_ && !own_in_force()) end_own(); // revoked
     finish_revocation(newest);
-    const Place name = directory_ / kept_name;
+    const RootedPath name = directory_ / kept_name;
     if (own_) {
         if (!over(own_->said.version, newest, freed_since, bound)) return;
         end_own();
@@ -130,8 +129,8 @@ try {
 } catch (...) { // no memory, or the directory has gone: the write itself will tell
 }
 
-bool Keeper::over(std::uint64_t version, std::uint64_t newest,
-                  FunctionRef<std::uint64_t(std::uint64_t)> freed_since, std::uint64_t bound)
+bool VersionKeeper::over(std::uint64_t version, std::uint64_t newest,
+                         FunctionRef<std::uint64_t(std::uint64_t)> freed_since, std::uint64_t bound)
 {
     const Clock time = now();
     if (version != seen_version_) {
@@ -155,7 +154,7 @@ bool Keeper::over(std::uint64_t version, std::uint64_t newest,
 
 // ---- keeping
 
-void Keeper::start(std::uint64_t newest)
+void VersionKeeper::start(std::uint64_t newest)
 {
     failed_ = now();
     if (!number_ || used_slots() == 0 || !number_is_low()) return;
@@ -171,9 +170,9 @@ void Keeper::start(std::uint64_t newest)
 }
 
 // False: the half of it that was done is to be taken back.
-bool Keeper::publish(std::uint64_t newest)
+bool VersionKeeper::publish(std::uint64_t newest)
 {
-    const Place making = directory_ / kept_new_name;
+    const RootedPath making = directory_ / kept_new_name;
     remove(making);
     {
         const Descriptor made = open_file(making, O_RDWR | O_CREAT | O_EXCL, 0600);
@@ -197,13 +196,13 @@ bool Keeper::publish(std::uint64_t newest)
     return rename_file(making, directory_ / kept_name) == 0;
 }
 
-void Keeper::end()
+void VersionKeeper::end()
 {
     const std::lock_guard lock(guard_);
     end_own(); // what is left of the file is removed by the next writer
 }
 
-void Keeper::end_own()
+void VersionKeeper::end_own()
 {
     if (!own_) return;
     if (!reserve()) number_ = {}; // either way the lock goes first
@@ -214,7 +213,7 @@ void Keeper::end_own()
 // ---- what another one keeps
 
 // False: it goes on.
-bool Keeper::revoke(const KeptFile& file, std::uint64_t newest)
+bool VersionKeeper::revoke(const KeptFile& file, std::uint64_t newest)
 {
     if (newest <= file.said().version || used_slots() == 0) return false;
     if (exists(directory_ / kept_void_name)) return false; // one at a time
@@ -222,9 +221,9 @@ bool Keeper::revoke(const KeptFile& file, std::uint64_t newest)
     return clear_slot(file, newest);
 }
 
-void Keeper::finish_revocation(std::uint64_t newest)
+void VersionKeeper::finish_revocation(std::uint64_t newest)
 {
-    const Place name = directory_ / kept_void_name;
+    const RootedPath name = directory_ / kept_void_name;
     if (!exists(name)) return;
     const KeptFile file = KeptFile::open(name, data_);
     if (file.living())
@@ -234,10 +233,11 @@ void Keeper::finish_revocation(std::uint64_t newest)
 }
 
 // Of a keep that readers cannot find any more.
-bool Keeper::clear_slot(const KeptFile& file, std::uint64_t newest)
+bool VersionKeeper::clear_slot(const KeptFile& file, std::uint64_t newest)
 {
     const KeptVersion& said = file.said();
-    const bool sensible = said.slot % slot_size == 0 && said.slot / slot_size < used_slots();
+    const bool sensible =
+        said.slot % ReaderTable::slot_size == 0 && said.slot / ReaderTable::slot_size < used_slots();
     if (newest <= said.version || !sensible) return false;
     std::byte* slot = table_ + said.slot;
     std::uint64_t version = said.version;
@@ -251,22 +251,22 @@ bool Keeper::clear_slot(const KeptFile& file, std::uint64_t newest)
 // As far as LMDB has used it, with two slots of header before. After that there may be no room on a full disk
 // of memory (tmpfs), and after the file's end there is none. Reading there would end the process. 0: what is
 // mapped is not the file that LMDB has.
-std::uint64_t Keeper::used_slots() const
+std::uint64_t VersionKeeper::used_slots() const
 {
     constexpr std::uint64_t header = 2;
     struct stat status {};
-    const Place path = directory_ / "lock.mdb";
+    const RootedPath path = directory_ / "lock.mdb";
     if (table_ == nullptr || fstatat(path.root(), path.below().c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)
         return 0;
     if (status.st_dev != table_device_ || status.st_ino != table_inode_) return 0;
     MDB_envinfo info;
     mdb_env_info(env_, &info);
-    const auto in_file =
-        std::min<std::uint64_t>(static_cast<std::uint64_t>(status.st_size), table_length) / slot_size;
+    const auto in_file = std::min<std::uint64_t>(static_cast<std::uint64_t>(status.st_size), table_length) /
+                         ReaderTable::slot_size;
     return std::min<std::uint64_t>(info.me_numreaders + header, in_file);
 }
 
-bool Keeper::number_is_low()
+bool VersionKeeper::number_is_low()
 {
     if (low_) return *low_;
     low_ = true;
@@ -281,7 +281,7 @@ bool Keeper::number_is_low()
 }
 
 // The slot of this transaction, which reads `version`. Other threads' come and go meanwhile.
-std::optional<std::uint64_t> Keeper::find_slot(MDB_txn* transaction, std::uint64_t version)
+std::optional<std::uint64_t> VersionKeeper::find_slot(MDB_txn* transaction, std::uint64_t version)
 {
     constexpr int rounds = 5;
     const std::uint64_t slots = used_slots();
@@ -289,8 +289,9 @@ std::optional<std::uint64_t> Keeper::find_slot(MDB_txn* transaction, std::uint64
     for (int round = 0; round < rounds; ++round) {
         std::vector<std::uint64_t> found;
         for (std::uint64_t slot = 0; slot < slots; ++slot) {
-            std::byte* at = table_ + slot * slot_size;
-            if (version_in(at).load() == version && process_in(at) == mine) found.push_back(slot * slot_size);
+            std::byte* at = table_ + slot * ReaderTable::slot_size;
+            if (version_in(at).load() == version && process_in(at) == mine)
+                found.push_back(slot * ReaderTable::slot_size);
         }
         const auto drop_unless = [&](std::uint64_t expected) {
             std::erase_if(found,

@@ -1,4 +1,4 @@
-#include "store/neighbours.h"
+#include "store/verify_miss.h"
 
 #include "store/pool_core.h"
 #include "store/record.h"
@@ -80,7 +80,7 @@ const char* damage_of(const Entry& entry)
     return unseal(entry.key, entry.value, body) ? nullptr : "its checksum does not match";
 }
 
-const char* damaged_neighbour(ReadTransaction& transaction, Bytes key)
+const char* damage_at_miss(ReadTransaction& transaction, Bytes key)
 {
     if (transaction.capabilities().verifies_keys) return nullptr;
     Entry entry;
