@@ -47,17 +47,6 @@ constexpr std::chrono::seconds longest_turn{10}; // of a writer that cannot be s
 // Seconds; of a writer on another machine.
 constexpr std::uint64_t longest_writing = std::uint64_t{7} * 24 * 3600;
 
-// A damaged one says nothing.
-std::optional<WritingMark> readable_mark(Bytes bytes)
-{
-    try {
-        return decode_mark(bytes, "a mark");
-    } catch (const Error& error) {
-        if (error.code() != -DER_CSUM && error.code() != -DER_DF_INVAL) throw;
-        return std::nullopt;
-    }
-}
-
 // A turn of this process that nobody holds: what put it, or was to remove it, is in doubt.
 bool is_left_over(const WritingMark& turn)
 {
@@ -206,14 +195,9 @@ std::vector<StoredBlock> Head::decode_tables(const Header& header,
     return blocks;
 }
 
-void Head::put_mark(std::uint64_t generation, const WritingMark& mark)
+Unpublished<WritingForm> Head::unpublished()
 {
-    object_.put(numbered(writing_prefix, generation), encode(mark));
-}
-
-void Head::remove_mark(std::uint64_t generation)
-{
-    object_.remove(numbered(writing_prefix, generation));
+    return {object_, writing_prefix, "a mark of " + where_};
 }
 
 std::uint64_t Head::put_table(std::uint64_t number, Bytes table)
@@ -241,23 +225,18 @@ void Head::collect(const Container& container)
         destroy_dropped(container, *header);
         collect_tables(*header);
     }
-    for (const std::string& generation : keys_with(writing_prefix)) {
-        const std::string key = std::string(writing_prefix) + generation;
-        const auto bytes = object_.get_nonempty(key);
-        if (!bytes) continue;
-        const auto mark = readable_mark(*bytes);
-        if (!mark || !is_over(*mark)) continue;
-        // Published, and died before it removed the mark? It may have done so since the header was read.
-        destroy_unnamed(container, any_header(), mark->objects, mark->object_class);
-        object_.remove(key);
-    }
+    unpublished().take_back(
+        is_over, [&] { return any_header(); },
+        [&](const WritingMark& mark, const std::optional<Header>& named) {
+            destroy_unnamed(container, named, mark.objects, mark.object_class);
+        });
 }
 
 void Head::settle(const Container& container, const Header& header, const ObjectRange& objects,
                   const std::string& object_class)
 {
     destroy_unnamed(container, header, {&objects, 1}, object_class);
-    remove_mark(objects.first);
+    unpublished().remove(objects.first);
 }
 
 // What was put for a header that was never published: a later one has other numbers.
@@ -286,7 +265,7 @@ Head::Seen Head::take_turn(const std::vector<std::byte>& turn, std::vector<Turn>
             const auto bytes = object_.get_nonempty(key);
             const bool waited = SteadyClock::now() - began > longest_turn;
             if (bytes) {
-                const auto holder = readable_mark(*bytes);
+                const auto holder = WritingForm::decode(*bytes, "a turn of " + where_);
                 const Life life = holder ? life_of(holder->writer) : Life::elsewhere;
                 if (life == Life::dead || (life == Life::elsewhere && waited) ||
                     (holder && is_left_over(*holder))) {

@@ -13,8 +13,8 @@
 //    The header also names what it took the place of.
 // 4. It removes turn and mark, and destroys what the old version had.
 // A writer that dies before 3 leaves the old version, and a mark by which the next writer of this array finds
-// what to destroy. One that dies after 3 leaves the new version, in whose header the next writer finds the
-// same. To destroy twice does no harm.
+// what to destroy (client/unpublished.h). One that dies after 3 leaves the new version, in whose header the
+// next writer finds the same. To destroy twice does no harm.
 //
 // If the put of 3 is in doubt (client/in_doubt.h), nothing is destroyed, and the mark stays. The writer
 // destroys what the put would have named after it published a later version that does not name it. Otherwise
@@ -30,6 +30,7 @@
 #pragma once
 
 #include "arrays/record.h"
+#include "client/unpublished.h"
 #include "stepstore/client.h"
 
 #include <optional>
@@ -65,8 +66,7 @@ public:
     std::vector<StoredBlock> decode_tables(const Header& header,
                                            std::span<const std::vector<std::byte>> tables) const;
 
-    void put_mark(std::uint64_t generation, const WritingMark& mark);
-    void remove_mark(std::uint64_t generation);
+    Unpublished<WritingForm> unpublished(); // marks of writers, each under its generation
     // Under this number or, if others have left a table there, the next free one, which it returns.
     std::uint64_t put_table(std::uint64_t number, Bytes table);
     // Destroys what dead writers have left: what their marks name, and what the header has dropped.

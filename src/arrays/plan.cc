@@ -227,7 +227,7 @@ private:
                                                     .count());
         mark.object_class = plan.layout.object_class;
         mark.objects = {plan.fresh};
-        plan.head->put_mark(plan.fresh.first, mark);
+        plan.head->unpublished().put(plan.fresh.first, mark);
     }
 
     Store::Session& session_;

@@ -146,7 +146,7 @@ void publish(Store::Session& session, Plan& plan)
         session.append_places.erase(head.name());
     try {
         head.remove_attributes(left);
-        if (plan.fresh.count > 0) head.remove_mark(plan.fresh.first);
+        if (plan.fresh.count > 0) head.unpublished().remove(plan.fresh.first);
         head.destroy_dropped(*session.container, *fresh);
         settle(session, head, *fresh);
     } catch (const Error& error) {
@@ -166,7 +166,7 @@ void abandon(Store::Session& session, const Plan& plan) noexcept
             return;
         }
         destroy_objects(*session.container, {&plan.fresh, 1}, plan.layout.object_class);
-        plan.head->remove_mark(plan.fresh.first);
+        plan.head->unpublished().remove(plan.fresh.first);
     } catch (...) {
     }
 }

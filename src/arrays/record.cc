@@ -2,6 +2,8 @@
 
 #include "base/record.h"
 
+#include <daos_errno.h>
+
 #include <algorithm>
 #include <bit>
 
@@ -317,6 +319,16 @@ WritingMark decode_mark(Bytes bytes, const std::string& what)
     mark.object_class = from.text();
     mark.objects = read_ranges(from.bytes(from.left()), what);
     return mark;
+}
+
+std::optional<WritingMark> WritingForm::decode(Bytes bytes, const std::string& what)
+{
+    try {
+        return decode_mark(bytes, what);
+    } catch (const Error& error) {
+        if (error.code() != -DER_CSUM && error.code() != -DER_DF_INVAL) throw;
+        return std::nullopt;
+    }
 }
 
 std::vector<std::byte> encode(const Attribute& attribute)

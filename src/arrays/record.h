@@ -84,6 +84,12 @@ struct WritingMark {
 };
 std::vector<std::byte> encode(const WritingMark& mark);
 WritingMark decode_mark(Bytes bytes, const std::string& what);
+struct WritingForm { // in the head of the array (client/unpublished.h)
+    using Mark = WritingMark;
+    static std::vector<std::byte> encode(const Mark& mark) { return arrays::encode(mark); }
+    static std::optional<Mark> decode(Bytes bytes, const std::string& what); // nullopt: it is damaged
+    static const ProcessIdentity& process(const Mark& mark) { return mark.writer; }
+};
 
 struct Attribute {
     ElementType type;

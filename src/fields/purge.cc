@@ -1,6 +1,6 @@
 // Reclaiming space. What must not happen is that an object goes that a field has, or will have.
 //
-// 1. The registered writers are looked at first. One whose process is dead now publishes nothing any more.
+// 1. The marks of the writers are read first, and those of dead processes chosen (client/unpublished.h).
 // 2. Each row is read to its end. The newest entries of the pages that count name the live objects. All other
 //    entries name masked ones, also those of pages that a base covers and nobody has dropped yet. Where pages
 //    can be merged a base is published (index_row.h). A number is used for one object, by one process, before
@@ -71,7 +71,8 @@ private:
     Dataset& dataset_;
     const PurgeOptions& options_;
     PurgeReport report_;
-    std::map<std::uint64_t, WriterRecord> dead_; // by their first number
+    std::vector<Unpublished<WriterForm>::Stored> left_;
+    std::map<std::uint64_t, WriterRecord> dead_; // the same, by their first number
     std::vector<Row> rows_;
     std::unordered_set<std::uint64_t> live_;
     std::unordered_set<std::uint64_t> live_foreign_;
@@ -81,16 +82,15 @@ private:
 
 void Purge::look_at_writers()
 {
-    for (const std::string& name : dataset_.keys_with(writer_prefix)) {
-        const auto bytes = dataset_.key_value().get(writer_prefix + name);
-        if (!bytes) continue;
-        const WriterRecord writer = decode_writer(*bytes, "writer " + name + " of " + dataset_.name());
-        const Life life = life_of(writer.process);
-        if (life == Life::dead || (life == Life::elsewhere && options_.force))
-            dead_.emplace(writer.first, writer);
-        else if (life == Life::elsewhere)
-            ++report_.unseen_writers;
-    }
+    left_ = dataset_.guarded([&] {
+        return writers_of(dataset_).left([&](const WriterRecord& writer) {
+            const Life life = life_of(writer.process);
+            if (life == Life::elsewhere && !options_.force) ++report_.unseen_writers;
+            return life == Life::dead || (life == Life::elsewhere && options_.force);
+        });
+    });
+    for (const auto& [key, writer] : left_)
+        dead_.emplace(writer.first, writer);
 }
 
 // Those that are there and do not count any more, as far as they are whole.
@@ -321,9 +321,7 @@ PurgeReport Purge::run()
         if (options_.dry_run) return;
         drop_pages();
         sweep_parts();
-        if (all_indexed)
-            for (const auto& writer : dead_)
-                dataset_.key_value().remove(writer_prefix + std::to_string(writer.first));
+        if (all_indexed) writers_of(dataset_).remove(left_);
         dataset_.session().pool().sync();
     });
     return std::move(report_);

@@ -3,6 +3,7 @@
 
 #include "base/process.h"
 #include "base/record.h"
+#include "client/unpublished.h"
 #include "fields/dataset.h"
 
 #include <optional>
@@ -42,13 +43,22 @@ struct WriterRecord {
 };
 std::vector<std::byte> encode_writer(const WriterRecord& record);
 WriterRecord decode_writer(Bytes bytes, const std::string& what);
+struct WriterForm { // a damaged one is an error
+    using Mark = WriterRecord;
+    static std::vector<std::byte> encode(const Mark& mark) { return encode_writer(mark); }
+    static std::optional<Mark> decode(Bytes bytes, const std::string& what)
+    {
+        return decode_writer(bytes, what);
+    }
+    static const ProcessIdentity& process(const Mark& mark) { return mark.process; }
+};
 
 // Keys of the dataset key-value.
 inline constexpr char record_key[] = "record";
 inline constexpr char elsewhere_key[] =
     "indexed-elsewhere"; // there: fields of this store have another catalogue
 inline constexpr char collocation_prefix[] = "c/";
-inline constexpr char writer_prefix[] = "w/";
+inline constexpr char writer_prefix[] = "w/"; // writers_of()
 inline constexpr char attribute_prefix[] = "a/";
 inline constexpr char control_prefix[] = "x/";
 // Of the root's.
@@ -62,6 +72,11 @@ inline constexpr char dataset_container_prefix[] = "fields-";
 inline ObjectId main_id(const Container& container)
 {
     return container.object_id(0, 0, ObjectType::key_value, "S1");
+}
+// The registered writers of a dataset: what they have not published, purge takes back.
+inline Unpublished<WriterForm> writers_of(const Dataset& dataset)
+{
+    return {dataset.key_value(), writer_prefix, "a writer of " + dataset.name()};
 }
 // The user's half of the ids' upper part.
 inline constexpr std::uint32_t index_hi = 0x53530101;

@@ -146,13 +146,9 @@ void dump(const std::shared_ptr<Dataset>& dataset, bool entries,
         if (!dataset->enabled(control)) line("locked: " + std::string(name_of(control)));
     for (const std::string& name : dataset->attributes())
         line("attribute " + name + ": " + dataset->attribute(name).value_or(""));
-    for (const std::string& name : dataset->keys_with(writer_prefix)) {
-        const auto bytes = dataset->key_value().get(writer_prefix + name);
-        if (!bytes) continue;
-        const WriterRecord writer = decode_writer(*bytes, "writer " + name + " of " + dataset->name());
-        line("writer " + name + ": " + writer.process.text() + ", " + std::to_string(writer.count) +
-             " numbers");
-    }
+    for (const auto& [key, writer] : writers_of(*dataset).all())
+        line("writer " + std::to_string(writer.first) + ": " + writer.process.text() + ", " +
+             std::to_string(writer.count) + " numbers");
     for (const std::string& collocation : dataset->keys_with(collocation_prefix)) {
         line("collocation " + collocation);
         with_row(*dataset, collocation, [&](IndexRow& row) { dump_row(row, entries, line); });

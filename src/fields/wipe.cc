@@ -118,12 +118,8 @@ bool has_writers(Session& session, const std::string& label)
 {
     const auto dataset = session.open_labelled(label, label);
     if (!dataset) return false;
-    for (const std::string& writer : dataset->keys_with(writer_prefix)) {
-        const auto bytes = dataset->key_value().get(writer_prefix + writer);
-        if (bytes && life_of(decode_writer(*bytes, "a writer of " + dataset->name()).process) != Life::dead)
-            return true;
-    }
-    return false;
+    const auto may_live = [](const WriterRecord& writer) { return life_of(writer.process) != Life::dead; };
+    return !writers_of(*dataset).left(may_live).empty();
 }
 
 } // namespace

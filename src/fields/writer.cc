@@ -13,7 +13,7 @@ void Writer::take_range()
     record.count = numbers_per_range;
     record.process = this_process();
     record.first = dataset_.allocate_numbers(record.count);
-    dataset_.key_value().put(writer_prefix + std::to_string(record.first), encode_writer(record));
+    writers_of(dataset_).put(record.first, record);
     number_ = record.first;
     next_object_ = record.first + 1;
     end_object_ = record.first + record.count;

@@ -1,5 +1,6 @@
-// A process as a writer of a dataset: the numbers that are its own (OwnState::field_dataset). Registered in
-// the dataset before the first is used, so that purge finds what a dead process has left.
+// A process as a writer of a dataset: the numbers that are its own (OwnState::field_dataset). They have a
+// mark in the dataset before the first is used, so that purge finds what the process has left
+// (client/unpublished.h). The mark stays as long as the process lives.
 #pragma once
 
 #include "fields/record.h"
