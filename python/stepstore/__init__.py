@@ -80,7 +80,18 @@ def __dir__() -> list[str]:
 
 
 def plugin_path() -> str:
-    """The directory with libstepstore_adios2.so, for ADIOS2_PLUGIN_PATH."""
+    """Tell where the ADIOS2 plugin is, for ADIOS2_PLUGIN_PATH.
+
+    Returns
+    -------
+    str
+        The directory with libstepstore_adios2.so.
+
+    Raises
+    ------
+    Error
+        DER_NONEXIST: this installation was built without the plugin.
+    """
     from stepstore.paths import plugin_directory
 
     return str(plugin_directory())

@@ -1,3 +1,5 @@
+"""python -m stepstore: the program stepstore."""
+
 from stepstore.cli import main
 
 main()

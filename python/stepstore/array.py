@@ -28,15 +28,29 @@ _ITERATED = 1 << 20  # bytes that iteration reads at a time
 
 
 class Array(StoredObject):
-    """A one-dimensional array object of cells; what was never written reads as zero.
+    """A one-dimensional array object of cells. What was never written reads as zero.
 
-    It grows with what is written after its end, and with resize. Offsets and counts are in cells. As an
+    It grows with what is written after its end, and with `resize`. Offsets and counts are in cells. As an
     array of numpy its shape is (size,), and its elements are of `dtype`: the one that it was opened with, or
     unsigned bytes, or raw cells (V4 and so on). array[i], array[i:j] and array[i:j:k] read, and assignments
-    to them write, within the size; numpy.asarray(array) reads all.
+    to them write, within the size. numpy.asarray(array) reads all of it.
 
-    Failures of the store are Error: DER_NO_PERM (opened for reading only), DER_NO_HDL (closed), DER_CSUM
-    (damaged), DER_NOSPACE, DER_INVAL (not a whole number of cells). Wrong kinds are TypeError.
+    Every call may raise `stepstore.Error`: DER_NO_PERM (open for reading only), DER_NO_HDL (closed), DER_CSUM
+    (damaged), DER_NOSPACE (the device is full), DER_INVAL (not a whole number of cells). Memory of the wrong
+    kind raises TypeError.
+
+    `Container.create_array` and `Container.open_array` open one.
+
+    Parameters
+    ----------
+    handle : object
+        The object of the extension.
+    waits : Waits
+        What is shared with the pool.
+    container : str
+        The label of the container.
+    dtype : dtype, optional
+        The type of an element, which has the size of a cell.
     """
 
     _handle: _core.Array
@@ -52,7 +66,7 @@ class Array(StoredObject):
 
     @property
     def chunk_size(self) -> int:
-        """Cells in a chunk, which lies on one target."""
+        """Cells in a chunk. A chunk lies on one target."""
         return self._handle.chunk_size
 
     @property
@@ -62,25 +76,44 @@ class Array(StoredObject):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The type of an element, one cell."""
+        """The type of an element, which is one cell."""
         if self._dtype is None:
             return self._checked("u1" if self.cell_size == 1 else f"V{self.cell_size}")
         return self._dtype
 
     @property
     def shape(self) -> tuple[int]:
+        """The shape as numpy has it: (size,)."""
         return (self.size,)
 
     @property
     def ndim(self) -> int:
+        """The number of dimensions: 1."""
         return 1
 
     @property
     def nbytes(self) -> int:
+        """The size in bytes, holes included."""
         return self.size * self.cell_size
 
     def view(self, dtype: npt.DTypeLike) -> Array:
-        """The same open array with elements of another type of a cell's size. Closing one closes both."""
+        """Give the same open array with elements of another type.
+
+        Parameters
+        ----------
+        dtype : dtype
+            The type. It has the size of a cell.
+
+        Returns
+        -------
+        Array
+            The same array. Closing one closes both.
+
+        Raises
+        ------
+        Error
+            DER_INVAL: the type has another size than a cell, or is of Python objects.
+        """
         return Array(self._handle, self._waits, self._container, dtype)
 
     def __len__(self) -> int:
@@ -96,8 +129,21 @@ class Array(StoredObject):
 
     # ---- reading and writing
     def write(self, index: int, data: Memory | str) -> None:
-        """Writes bytes, or an array, from cell `index` on; its size is a multiple of the cell size. Error
-        DER_INVAL: an array of another dtype than the one that this array was opened with."""
+        """Write bytes or elements from a cell on. The array grows if they go beyond its end.
+
+        Parameters
+        ----------
+        index : int
+            The first cell.
+        data : str, bytes, numpy array or other buffer
+            What is written; its size is a multiple of the cell size.
+
+        Raises
+        ------
+        Error
+            DER_INVAL: an array of another dtype than the one that this array was opened with, masked
+            elements, or not a whole number of cells.
+        """
         self._require_same(data)
         self._handle.write(index, memory_of(data))
 
@@ -110,9 +156,35 @@ class Array(StoredObject):
     def read(
         self, index: int = 0, count: int | None = None, dtype: npt.DTypeLike | None = None, out: Any = None
     ) -> Any:
-        """Cells index .. index+count (default: to the end), cut at the end of the array: bytes, or a numpy
-        array of dtype. out: fills this contiguous memory instead, and returns it; cells past the end of the
-        array read as zero."""
+        """Read cells, cut at the end of the array.
+
+        Parameters
+        ----------
+        index : int, optional
+            The first cell.
+        count : int, optional
+            How many cells. The default goes to the end.
+        dtype : dtype, optional
+            The type of the elements to return.
+        out : bytearray, numpy array or other buffer, optional
+            Contiguous memory to fill, instead of `count` and `dtype`. Cells beyond the end of the array read
+            as zero.
+
+        Returns
+        -------
+        bytes, numpy array or out
+            Bytes without `dtype`, with it an array of one dimension; `out` if it was given.
+
+        Raises
+        ------
+        TypeError
+            `out` together with `count` or `dtype`.
+        BufferError
+            `out` is read-only.
+        Error
+            DER_INVAL: `out` is not contiguous or of another dtype, the cells are no whole number of elements,
+            or they are more than memory can hold.
+        """
         if out is not None:
             self._no_count(count, dtype)
             self.read_into(index, out)
@@ -125,29 +197,97 @@ class Array(StoredObject):
         return values
 
     def read_into(self, index: int, into: Room) -> int:
-        """Fills memory of yours (a bytearray, a numpy array) with the cells from `index` on. Returns how many
-        of them lie past the end of the array; these read as zero."""
+        """Fill memory of yours with the cells from an index on.
+
+        Parameters
+        ----------
+        index : int
+            The first cell.
+        into : bytearray, numpy array or other buffer
+            Contiguous and writable memory. Its size says how much is read.
+
+        Returns
+        -------
+        int
+            How many of the cells lie beyond the end of the array. These read as zero.
+
+        Raises
+        ------
+        BufferError
+            The memory is read-only.
+        Error
+            DER_INVAL: the memory is not contiguous, or of another dtype.
+        """
         self._require_same(into)
         return self._handle.read_into(index, room_for(into))
 
     def resize(self, cells: int) -> None:
-        """Cuts the array, or lets it grow with zeroes."""
+        """Cut the array, or let it grow with zeroes.
+
+        Parameters
+        ----------
+        cells : int
+            The new size.
+        """
         self._handle.set_size(cells)
 
     def punch(self, index: int, count: int) -> None:
-        """Makes a hole: these cells read as zero and take no space."""
+        """Make a hole: these cells read as zero and take no space.
+
+        Parameters
+        ----------
+        index : int
+            The first cell.
+        count : int
+            How many cells.
+        """
         self._handle.punch(index, count)
 
     # ---- awaitable
     async def awrite(self, index: int, data: Memory | str) -> None:
-        """write. The memory must not change before it has completed."""
+        """Write bytes or elements, awaitable. See `write`.
+
+        Parameters
+        ----------
+        index : int
+            The first cell.
+        data : str, bytes, numpy array or other buffer
+            What is written. Its memory must not change before the call has completed.
+
+        Raises
+        ------
+        Error
+            As for `write`.
+        """
         self._require_same(data)
         await self._waits.queues.call(self._handle, "write", index, memory_of(data))
 
     async def aread(
         self, index: int = 0, count: int | None = None, dtype: npt.DTypeLike | None = None, out: Any = None
     ) -> Any:
-        """read."""
+        """Read cells, awaitable. See `read`.
+
+        Parameters
+        ----------
+        index : int, optional
+            The first cell.
+        count : int, optional
+            How many cells. The default goes to the end.
+        dtype : dtype, optional
+            The type of the elements to return.
+        out : bytearray, numpy array or other buffer, optional
+            Contiguous memory to fill, instead of `count` and `dtype`.
+
+        Returns
+        -------
+        bytes, numpy array or out
+            Bytes without `dtype`, with it an array of one dimension; `out` if it was given.
+
+        Raises
+        ------
+        TypeError, BufferError, Error
+            As for `read`.
+        """
         if out is not None:
             self._no_count(count, dtype)
             await self.aread_into(index, out)
@@ -165,7 +305,25 @@ class Array(StoredObject):
         return data if short == 0 else data[: (count - short) * self.cell_size]
 
     async def aread_into(self, index: int, into: Room) -> int:
-        """read_into."""
+        """Fill memory of yours, awaitable. See `read_into`.
+
+        Parameters
+        ----------
+        index : int
+            The first cell.
+        into : bytearray, numpy array or other buffer
+            Contiguous and writable memory. It stays alive until the call has completed.
+
+        Returns
+        -------
+        int
+            How many of the cells lie beyond the end of the array. These read as zero.
+
+        Raises
+        ------
+        BufferError, Error
+            As for `read_into`.
+        """
         self._require_same(into)
         return await self._aread_into(index, into)
 

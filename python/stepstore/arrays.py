@@ -49,9 +49,33 @@ _LOGICAL: dict[int, np.dtype[Any]] = {_LOGICAL8: np.dtype(np.uint8), _LOGICAL32:
 
 @dataclass(frozen=True)
 class ArrayInfo:
-    """An array. shape: elements, in numpy's order. grows_along: the dimension that it was appended along.
-    column_major: a Fortran program wrote it. version: grows with each change. generation: another one, when
-    the array is replaced. chunk_size: bytes that lie on one target."""
+    """What is known of an array.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    dtype : numpy.dtype
+        The type of its elements.
+    shape : tuple of int
+        Elements in each dimension, in numpy's order.
+    grows_along : int or None
+        The dimension that it was appended along; None if nothing was appended.
+    column_major : bool
+        Whether a Fortran program wrote it.
+    blocks : int
+        How many blocks are stored.
+    object_class : str
+        On how many targets it lies, such as "SX".
+    chunk_size : int
+        Bytes that lie on one target.
+    checksum : bool
+        Whether reads compare the data with checksums.
+    version : int
+        Grows with each replacement and append.
+    generation : int
+        Another one after the array was replaced.
+    """
 
     name: str
     dtype: np.dtype[Any]
@@ -67,18 +91,49 @@ class ArrayInfo:
 
 
 def open_arrays(location: str | os.PathLike[str], *, write: bool = False, snapshot: int = 0) -> Arrays:
-    """The arrays of a location: POOL[/CONTAINER]. write: makes pool and container where they are missing;
-    without it nothing is made. snapshot: the epoch of a snapshot of the container.
+    """Open the arrays of a location.
 
-    Error DER_NONEXIST: there is no such location; DER_INVAL: not a location."""
+    Parameters
+    ----------
+    location : str or path
+        POOL[/CONTAINER]. Without it the container is "default".
+    write : bool, optional
+        Make pool and container if they are missing, and allow changes. Without it nothing is made.
+    snapshot : int, optional
+        The epoch of a snapshot of the container, to read it as it was then. 0: as it is now.
+
+    Returns
+    -------
+    Arrays
+        The open location. `with` closes it.
+
+    Raises
+    ------
+    Error
+        DER_NONEXIST: there is no such location or snapshot. DER_INVAL: it is not a location.
+    """
     return Arrays(os.fspath(location), write, snapshot)
 
 
 class Arrays(Handle):
-    """The arrays of a location. Several threads may use it: their calls wait for each other.
+    """The arrays of a location. `open_arrays` opens it.
 
-    Error DER_NONEXIST names an array that is not there, DER_NO_PERM a change without write=True, DER_CSUM
-    damaged data."""
+    It is iterable over the names, and `name in arrays` works. Threads may share it: their calls wait for each
+    other. A forked child may not use its parent's: it opens its own.
+
+    Every call may raise `stepstore.Error`: DER_NONEXIST (no such array), DER_NO_PERM (a change without
+    `write=True`), DER_CSUM (damaged data), DER_NO_HDL (closed). The methods whose names begin with `a` are
+    awaitable: a thread of the event loop waits.
+
+    Parameters
+    ----------
+    location : str
+        POOL[/CONTAINER].
+    write : bool
+        Whether changes are allowed.
+    snapshot : int
+        The epoch of a snapshot, or 0.
+    """
 
     _handle: _core.Arrays
 
@@ -87,11 +142,17 @@ class Arrays(Handle):
 
     @property
     def location(self) -> str:
-        """Pool and container."""
+        """The pool and the container."""
         return str(self._handle.where())
 
     def names(self) -> list[str]:
-        """Sorted."""
+        """List the names of the arrays.
+
+        Returns
+        -------
+        list of str
+            Sorted.
+        """
         return [decode_key(name) for name in self._handle.names()]
 
     def __iter__(self) -> Iterator[str]:
@@ -101,6 +162,23 @@ class Arrays(Handle):
         return name in self.names()
 
     def info(self, name: str) -> ArrayInfo:
+        """Describe an array.
+
+        Parameters
+        ----------
+        name : str
+            Its name.
+
+        Returns
+        -------
+        ArrayInfo
+            Its type, shape and storage.
+
+        Raises
+        ------
+        Error
+            DER_NONEXIST: there is no such array.
+        """
         found = self._handle.info(encode_key(name))
         return ArrayInfo(
             name=name,
@@ -117,7 +195,23 @@ class Arrays(Handle):
         )
 
     def blocks(self, name: str) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
-        """What each put of a rank wrote: start and count, elements."""
+        """List what each rank wrote with each write.
+
+        Parameters
+        ----------
+        name : str
+            The name of the array.
+
+        Returns
+        -------
+        list of (tuple of int, tuple of int)
+            Start and count of each block, in elements, in numpy's order.
+
+        Raises
+        ------
+        Error
+            DER_NONEXIST: there is no such array.
+        """
         return [(tuple(start), tuple(count)) for start, count in self._handle.blocks(encode_key(name))]
 
     def read(
@@ -127,10 +221,34 @@ class Arrays(Handle):
         count: Sequence[int] | None = None,
         out: np.ndarray[Any, Any] | None = None,
     ) -> np.ndarray[Any, Any]:
-        """An array, or the box start, count of it: of one version, also while it is replaced by one of
-        another type or shape. A count of -1 goes to the end. out: memory to read into, contiguous, of the
-        shape and dtype of the box. Error DER_INVAL: the box reaches beyond the array, or out is not like it,
-        or not contiguous. BufferError: out is read-only. Error DER_BUSY: it is replaced again and again."""
+        """Read an array, or a box of it.
+
+        All data are of one version of the array, also while it is replaced by one of another type or shape.
+
+        Parameters
+        ----------
+        name : str
+            Its name.
+        start : sequence of int, optional
+            The first element in each dimension. The default is 0 in all.
+        count : sequence of int, optional
+            How many elements in each dimension. -1, the default in all, goes to the end.
+        out : numpy array, optional
+            Contiguous memory to read into, of the shape and dtype of the box.
+
+        Returns
+        -------
+        numpy array
+            The elements; `out` if it was given.
+
+        Raises
+        ------
+        BufferError
+            `out` is read-only.
+        Error
+            DER_NONEXIST: there is no such array. DER_INVAL: the box reaches beyond the array, or `out` is not
+            like the box or not contiguous. DER_BUSY: the array is replaced again and again.
+        """
         for _ in range(_MOST_ATTEMPTS):
             found = self._handle.info(encode_key(name))
             try:
@@ -192,12 +310,36 @@ class Arrays(Handle):
         chunk_size: int = 0,
         checksum: bool = False,
     ) -> None:
-        """Writes an array, or replaces the one of that name: readers see the old or the new one, whole.
+        """Write an array, replace the one of that name, or append to it.
 
-        append: instead, grows the array along this dimension by data, or makes it. object_class ("SX"),
-        chunk_size (bytes, 1 MiB), checksum: of an array that is made. An array may have extents of 0: a table
-        that is appended to later. Error DER_INVAL: a dtype that cannot be stored, masked elements, no
-        dimension or more than 7; DER_MISMATCH: append to an array of another dtype or shape."""
+        Readers see the old array or the new one, whole. An array may have extents of 0: a table that is
+        appended to later.
+
+        Parameters
+        ----------
+        name : str
+            Its name, at most 1,024 bytes.
+        data : array_like
+            The elements, of 1 to 7 dimensions: integers, floats, complex numbers, bool, or bytes of a fixed
+            length.
+        append : int, optional
+            Grow the array along this dimension by `data`, or make it. Negative numbers count from the last
+            dimension.
+        object_class : str, optional
+            On how many targets an array that is made lies. The default is "SX": all.
+        chunk_size : int, optional
+            Bytes of an array that is made which lie on one target, a multiple of 64. The default is 1 MiB.
+        checksum : bool, optional
+            Store checksums with an array that is made.
+
+        Raises
+        ------
+        Error
+            DER_INVAL: a dtype that cannot be stored, masked elements, or no dimension or more than 7.
+            DER_MISMATCH: appending to an array of another dtype or shape. DER_STALE: another program has
+            changed the array meanwhile; nothing was appended. DER_BUSY: another program publishes it at this
+            moment.
+        """
         values, number = self._stored(data, f"array {name!r}")
         if np.ndim(data) == 0:  # numpy gives what has no dimension one
             raise Error(DER_INVAL, f"{self.location}: array {name!r}: a single value has no dimension")
@@ -214,7 +356,29 @@ class Arrays(Handle):
         count: Sequence[int] | None = None,
         out: np.ndarray[Any, Any] | None = None,
     ) -> np.ndarray[Any, Any]:
-        """read. The memory of `out` stays alive, also when the call is cancelled."""
+        """Read an array or a box of it, awaitable. See `read`.
+
+        Parameters
+        ----------
+        name : str
+            Its name.
+        start : sequence of int, optional
+            The first element in each dimension.
+        count : sequence of int, optional
+            How many elements in each dimension.
+        out : numpy array, optional
+            Memory to read into. It stays alive, also when the call is cancelled.
+
+        Returns
+        -------
+        numpy array
+            The elements; `out` if it was given.
+
+        Raises
+        ------
+        BufferError, Error
+            As for `read`.
+        """
         return await in_thread(self.read, name, start, count, out)
 
     async def awrite(
@@ -227,7 +391,29 @@ class Arrays(Handle):
         chunk_size: int = 0,
         checksum: bool = False,
     ) -> None:
-        """write. The memory must not change before it has completed, also when the call is cancelled."""
+        """Write an array, awaitable. See `write`.
+
+        Parameters
+        ----------
+        name : str
+            Its name.
+        data : array_like
+            The elements. Their memory must not change before the call has completed, also when it is
+            cancelled.
+        append : int, optional
+            Grow the array along this dimension.
+        object_class : str, optional
+            On how many targets an array that is made lies.
+        chunk_size : int, optional
+            Bytes of an array that is made which lie on one target.
+        checksum : bool, optional
+            Store checksums with an array that is made.
+
+        Raises
+        ------
+        Error
+            As for `write`.
+        """
         await in_thread(
             functools.partial(
                 self.write,
@@ -250,12 +436,39 @@ class Arrays(Handle):
         return values.astype(values.dtype.newbyteorder("="), copy=False), number
 
     def remove(self, name: str) -> None:
-        """An array with its attributes."""
+        """Remove an array with its attributes.
+
+        Parameters
+        ----------
+        name : str
+            Its name.
+
+        Raises
+        ------
+        Error
+            DER_NONEXIST: there is no such array.
+        """
         self._handle.remove(encode_key(name))
 
     # ---- attributes; name "": those of the location
     def attributes(self, name: str = "") -> dict[str, Any]:
-        """Texts as str, one value as a numpy scalar, more as a numpy array."""
+        """Read the attributes of an array or of the location.
+
+        Parameters
+        ----------
+        name : str, optional
+            The array. "": the attributes of the location.
+
+        Returns
+        -------
+        dict
+            By name: a text as str, one value as a numpy scalar, several as a numpy array.
+
+        Raises
+        ------
+        Error
+            DER_NONEXIST: there is no such array.
+        """
         names = [decode_key(one) for one in self._handle.attributes(encode_key(name))]
         return {one: self._attribute(name, one) for one in names}
 
@@ -269,9 +482,24 @@ class Arrays(Handle):
         return values[0] if count == 1 else values
 
     def set_attribute(self, name: str, attribute: str, value: Any) -> None:
-        """value: a str, a number, bytes, or an array of one dimension. Bytes come back as a str, and an array
-        of one element as a scalar. Error DER_INVAL: a dtype that cannot be stored, masked elements, or more
-        than one dimension."""
+        """Set or replace an attribute.
+
+        Parameters
+        ----------
+        name : str
+            The array. "": an attribute of the location.
+        attribute : str
+            The name of the attribute.
+        value : str, bytes, number or array_like
+            Its value, of at most one dimension and 1 MiB. Bytes come back as a str, an array of one element
+            as a scalar.
+
+        Raises
+        ------
+        Error
+            DER_NONEXIST: there is no such array. DER_INVAL: a dtype that cannot be stored, masked elements,
+            more than one dimension, or an array of no texts.
+        """
         if isinstance(value, str):
             raw = encode_key(value)
             number, count = (_CHARACTER, max(len(raw), 1)), 1 if raw else 0
@@ -297,6 +525,20 @@ class Arrays(Handle):
         self._handle.set_attribute(encode_key(name), encode_key(attribute), number, count, raw)
 
     def remove_attribute(self, name: str, attribute: str) -> None:
+        """Remove an attribute.
+
+        Parameters
+        ----------
+        name : str
+            The array. "": an attribute of the location.
+        attribute : str
+            The name of the attribute.
+
+        Raises
+        ------
+        Error
+            DER_NONEXIST: there is no such array or attribute.
+        """
         self._handle.remove_attribute(encode_key(name), encode_key(attribute))
 
     def _facts(self) -> Iterator[tuple[str, Any]]:

@@ -14,8 +14,18 @@ from stepstore.errors import DER_NONEXIST, Error
 
 
 class BlobAppender:
-    """Writes bytes after those of a blob. close() publishes them, also after what others put or appended
-    meanwhile. Leaving `with` by an exception, and discard(), do not."""
+    """Writes bytes after those of a blob. `close` publishes them.
+
+    They come also after what others put or appended meanwhile. Leaving `with` by an exception, and `discard`,
+    publish nothing.
+
+    Parameters
+    ----------
+    blobs : Blobs
+        The blobs of the container.
+    key : str
+        The key.
+    """
 
     def __init__(self, blobs: Blobs, key: str):
         self._blobs = blobs
@@ -41,13 +51,27 @@ class BlobAppender:
 
     @property
     def size(self) -> int:
-        """Of the whole blob, as it would be without the others."""
+        """The bytes of the whole blob, as it would be without the others."""
         return self._writer.size
 
     def write(self, data: Any) -> None:
+        """Write bytes after those written so far.
+
+        Parameters
+        ----------
+        data : bytes or array
+            The bytes. Of an array, element after element.
+        """
         self._writer.write(data)
 
     def close(self) -> bool:
+        """Publish the bytes. A second call does nothing.
+
+        Returns
+        -------
+        bool
+            Always True.
+        """
         if self._writer.closed:
             return True
         while not self._writer.close_if(self._before):
@@ -61,7 +85,7 @@ class BlobAppender:
         return True
 
     def discard(self) -> None:
-        """The blob stays as it was."""
+        """Publish nothing: the blob stays as it was."""
         self._writer.discard()
 
     def __enter__(self) -> BlobAppender:

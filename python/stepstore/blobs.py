@@ -68,7 +68,17 @@ Bytes = bytes | bytearray | memoryview
 
 @dataclass(frozen=True)
 class BlobInfo:
-    """size: bytes. modified: nanoseconds since 1970. number: of the array object; 0 for a small blob."""
+    """What is known of a blob.
+
+    Attributes
+    ----------
+    size : int
+        Bytes.
+    modified : int
+        When it was written, in nanoseconds since 1970.
+    number : int
+        The number of its array object; 0 for a small blob, which has none.
+    """
 
     size: int
     modified: int
@@ -76,12 +86,24 @@ class BlobInfo:
 
 
 class LargeError(Exception):
-    """Reading it takes so long that an event loop has it done in another thread."""
+    """Raised in place of a read that takes so long that an event loop gives it to another thread."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """What a location names: POOL[/CONTAINER[/KEY]]."""
+    """What a location names: POOL[/CONTAINER[/KEY]].
+
+    Attributes
+    ----------
+    pool : str
+        The pool.
+    container : str
+        The container, or "".
+    key : str
+        The key of a blob or a folder, or "".
+    pool_exists : bool
+        Whether there is the pool.
+    """
 
     pool: str
     container: str
@@ -90,13 +112,44 @@ class Place:
 
 
 def find_place(location: str | os.PathLike[str]) -> Place:
-    """The longest beginning of the location that is a pool, and what follows it. Without one all of it names
-    a pool."""
+    """Split a location into its pool, container and key.
+
+    The longest beginning that is a pool is the pool. If there is none, all of the location names a pool.
+
+    Parameters
+    ----------
+    location : str or path
+        POOL[/CONTAINER[/KEY]].
+
+    Returns
+    -------
+    Place
+        The parts.
+
+    Raises
+    ------
+    Error
+        DER_INVAL: it is not a location.
+    """
     return Place(*_core.split_location(os.fspath(location)))
 
 
 class Blobs:
-    """The blobs of a container. Threads may share it."""
+    """The blobs of a container. `open_blobs` opens them. Threads may share it.
+
+    A reader sees the old value of a blob or the new one, whole. Every call may raise `stepstore.Error`:
+    DER_CSUM (damaged), DER_NO_PERM (read-only), DER_NOSPACE (the device is full), and DER_INVAL for an empty
+    key or an entry that a newer version wrote. A key that is no str raises TypeError.
+
+    Parameters
+    ----------
+    pool : Pool
+        The pool of the container.
+    container : Container
+        The container, open as `read_only` says.
+    read_only : bool, optional
+        Refuse all writes.
+    """
 
     def __init__(self, pool: Pool, container: Container, *, read_only: bool = False):
         self.read_only = read_only
@@ -115,11 +168,11 @@ class Blobs:
 
     @property
     def container(self) -> Container:
-        """That they lie in, open as they are."""
+        """The container that they lie in, open as they are."""
         return self._container
 
     def leave(self) -> None:
-        """What a process does when it ends: it says that it writes no more. A later write is possible."""
+        """Say that this process writes no more. A later write is possible."""
         self._numbers.leave()
 
     # ---- reading
@@ -127,10 +180,29 @@ class Blobs:
     def read(
         self, key: str, start: int = 0, stop: int | None = None, *, limit: int | None = None
     ) -> Bytes | None:
-        """The bytes of a blob, or those of value[start:stop]; None: there is no such blob. limit: LargeError
-        in place of reading so many bytes of an array object, or more.
+        """Read a blob, or the part value[start:stop] of it.
 
-        Error DER_CSUM: they are damaged."""
+        Parameters
+        ----------
+        key : str
+            The key.
+        start, stop : int, optional
+            As of a slice, in bytes. Negative numbers count from the end.
+        limit : int, optional
+            Raise LargeError rather than read so many bytes or more of an array object.
+
+        Returns
+        -------
+        bytes-like or None
+            The bytes; None if there is no such blob.
+
+        Raises
+        ------
+        LargeError
+            The limit is reached.
+        Error
+            DER_CSUM: the blob is damaged, or its array object is missing.
+        """
         name = _name(key)
         entry = self._entry(name)
         while entry is not None:
@@ -143,7 +215,18 @@ class Blobs:
         return None
 
     def info(self, key: str) -> BlobInfo | None:
-        """None: there is no such blob."""
+        """Describe a blob.
+
+        Parameters
+        ----------
+        key : str
+            The key.
+
+        Returns
+        -------
+        BlobInfo or None
+            None if there is no such blob.
+        """
         entry = self._entry(_name(key))
         if entry is None:
             return None
@@ -153,38 +236,123 @@ class Blobs:
         return BlobInfo(len(entry) - _HEAD.size, _HEAD.unpack_from(entry)[1])
 
     def exists(self, key: str) -> bool:
+        """Tell whether there is a blob.
+
+        Parameters
+        ----------
+        key : str
+            The key.
+
+        Returns
+        -------
+        bool
+            Whether there is one.
+        """
         return self._directory.size(_name(key)) is not None
 
     def open(self, key: str) -> BlobReader | None:
-        """For reads of one version of a blob; None: there is no such blob."""
+        """Open one version of a blob for reading.
+
+        Parameters
+        ----------
+        key : str
+            The key.
+
+        Returns
+        -------
+        BlobReader or None
+            None if there is no such blob.
+        """
         entry = self._entry(_name(key))
         return None if entry is None else BlobReader(self, key, entry)
 
     def keys(self, prefix: str = "") -> list[str]:
-        """The keys that begin with `prefix`, sorted, without folders."""
+        """List the keys that begin with a prefix, without folders.
+
+        Parameters
+        ----------
+        prefix : str, optional
+            The prefix. "": all keys.
+
+        Returns
+        -------
+        list of str
+            Sorted.
+        """
         found = self._directory.keys_below(prefix)
         return [_text_of(name) for name in found if not name.endswith(b"/")]
 
     def children(self, folder: str = "") -> list[str]:
-        """The names directly below a folder, sorted; those that are folders end with '/'. A name may be both.
-        Its cost does not depend on what lies below these."""
+        """List the names directly below a folder.
+
+        The cost does not depend on what lies below these.
+
+        Parameters
+        ----------
+        folder : str, optional
+            The folder. "": the container.
+
+        Returns
+        -------
+        list of str
+            Sorted. Folders end with '/'. A name may be both.
+        """
         beginning = _as_folder(folder)
         found = self._directory.keys_below(beginning, "/")
         least = len(encode_key(beginning))
         return [_text_of(name)[len(beginning) :] for name in found if len(name) > least and name != _HIDDEN]
 
     def is_folder(self, folder: str) -> bool:
+        """Tell whether a folder was made, or something lies below it.
+
+        Parameters
+        ----------
+        folder : str
+            The folder.
+
+        Returns
+        -------
+        bool
+            Whether there is such a folder.
+        """
         return bool(self._directory.keys_below(_as_folder(folder), "/"))
 
     def is_hidden(self) -> bool:
-        """The container is no directory now."""
+        """Tell whether the container is no directory now: it was hidden and has no blobs or folders.
+
+        Returns
+        -------
+        bool
+            Whether it is hidden.
+        """
         return self._directory.size(_HIDDEN) is not None and not self.children()
 
     # ---- writing
 
     def write(self, key: str, data: Any, *, new: bool = False) -> bool:
-        """Puts a blob, or replaces it. new: only if there is none; False: there was one, and it is kept.
-        data: bytes or any array, element after element. Error DER_INVAL: Python objects, masked elements."""
+        """Put a blob, or replace it.
+
+        Parameters
+        ----------
+        key : str
+            The key.
+        data : bytes or array
+            The value. Of an array, element after element.
+        new : bool, optional
+            Only if there is none yet.
+
+        Returns
+        -------
+        bool
+            False: with `new`, there was one, and it is kept.
+
+        Raises
+        ------
+        TypeError
+            `data` is a str, or has no buffer.
+        Error
+            DER_INVAL: Python objects or masked elements.
+        """
         name = _name(key)
         view = _memory(data)
         if view.nbytes <= LARGEST_SMALL:
@@ -199,18 +367,52 @@ class Blobs:
             return self._publish_array(name, number, view.nbytes, new)
 
     async def awrite(self, key: str, data: Any, *, new: bool = False) -> bool:
-        """write. In another thread from 256 KiB on."""
+        """Put a blob, awaitable. From 256 KiB on, in another thread. See `write`.
+
+        Parameters
+        ----------
+        key : str
+            The key.
+        data : bytes or array
+            The value. Its memory must not change before the call has completed.
+        new : bool, optional
+            Only if there is none yet.
+
+        Returns
+        -------
+        bool
+            False: with `new`, there was one, and it is kept.
+        """
         view = _memory(data)
         if view.nbytes < IN_THREAD:
             return self.write(key, view, new=new)
         return await asyncio.to_thread(self.write, key, view, new=new)
 
     def writer(self, key: str, *, new: bool = False) -> BlobWriter:
-        """For a blob that is written piece by piece and appears whole."""
+        """Open a writer for a blob that is written piece by piece and appears whole.
+
+        Parameters
+        ----------
+        key : str
+            The key.
+        new : bool, optional
+            Only if there is none yet.
+
+        Returns
+        -------
+        BlobWriter
+            The writer.
+        """
         return BlobWriter(self, key, new=new)
 
     def touch(self, key: str) -> None:
-        """Says that the blob was written now; makes an empty one if there is none."""
+        """Say that the blob was written now, and make an empty one if there is none.
+
+        Parameters
+        ----------
+        key : str
+            The key.
+        """
         name = _name(key)
         while (entry := self._entry(name)) is not None:
             kind, _ = _HEAD.unpack_from(entry)
@@ -220,19 +422,39 @@ class Blobs:
         self.write(key, b"", new=True)
 
     def make_folder(self, folder: str) -> None:
+        """Make a folder, which stays when it has no blobs.
+
+        Parameters
+        ----------
+        folder : str
+            The folder.
+        """
         self._directory.put(_name(_as_folder(folder)), _HEAD.pack(_FOLDER, time.time_ns()))
 
     def hide(self) -> None:
-        """The container is no directory any more, unless there are blobs or folders, now or later."""
+        """Let the container be no directory while it has neither blobs nor folders."""
         self._directory.put(_HIDDEN, _HEAD.pack(_FOLDER, time.time_ns()))
 
     def show(self) -> None:
-        """The container is a directory."""
+        """Let the container be a directory."""
         if self._directory.size(_HIDDEN) is not None:
             self._take(_HIDDEN)
 
     def delete(self, key: str, *, version: bytes | None = None) -> bool:
-        """False: there was no such blob. version: as copy() gave it; another one is kept, False then."""
+        """Delete a blob.
+
+        Parameters
+        ----------
+        key : str
+            The key.
+        version : bytes, optional
+            Only this version, as `copy` gave it. Another one is kept.
+
+        Returns
+        -------
+        bool
+            False: there was no such blob, or it has another version.
+        """
         if version is None:
             return self._take(_name(key))
         deleted = self._directory.remove_if(_name(key), version)
@@ -241,13 +463,38 @@ class Blobs:
         return deleted
 
     def delete_folder(self, folder: str) -> int:
-        """Deletes all blobs and folders below; how many there were. "": all."""
+        """Delete all blobs and folders below a folder.
+
+        Parameters
+        ----------
+        folder : str, optional
+            The folder. "": everything in the container.
+
+        Returns
+        -------
+        int
+            How many were deleted.
+        """
         found = self._directory.keys_below(_as_folder(folder))
         return sum(self._take(name) for name in found if name != _HIDDEN)
 
     def copy(self, source: str, target: str, *, into: Blobs | None = None) -> bytes | None:
-        """Copies one version of a blob, also into another container. Returns what delete() takes for it;
-        None: there is no such blob."""
+        """Copy one version of a blob, also into another container.
+
+        Parameters
+        ----------
+        source : str
+            The key of the blob.
+        target : str
+            The key of the copy.
+        into : Blobs, optional
+            The blobs of another container.
+
+        Returns
+        -------
+        bytes or None
+            What `delete` takes as the version of the blob; None if there is no such blob.
+        """
         while (reader := self.open(source)) is not None:
             try:
                 with (into or self).writer(target) as writer:
@@ -259,8 +506,15 @@ class Blobs:
         return None
 
     def reclaim(self) -> int:
-        """Destroys array objects that nothing points to, which dead writers left; how many there were. A
-        writer does this by itself when it finds that another one died."""
+        """Destroy array objects that nothing points to, which dead writers left.
+
+        A writer does this by itself when it finds that another one died.
+
+        Returns
+        -------
+        int
+            How many there were.
+        """
         return reclaim(self._pool.location, self._container, self._referenced)
 
     def _referenced(self) -> set[int]:
@@ -366,7 +620,19 @@ PIECE = 8 << 20  # bytes of a copy at a time
 
 
 class BlobReader:
-    """One version of a blob. Reading one that is not small after it was replaced raises DER_NONEXIST."""
+    """One version of a blob, open for reading.
+
+    A blob that is not small can be read until it is replaced or deleted.
+
+    Parameters
+    ----------
+    blobs : Blobs
+        The blobs of its container.
+    key : str
+        The key.
+    entry : bytes
+        The entry of this version.
+    """
 
     def __init__(self, blobs: Blobs, key: str, entry: bytes):
         self.entry = entry
@@ -375,7 +641,23 @@ class BlobReader:
         self.size: int = _PLACE.unpack(entry)[3] if entry[0] == _ARRAY else len(entry) - _HEAD.size
 
     def read(self, start: int = 0, stop: int | None = None) -> Bytes:
-        """Those of value[start:stop]."""
+        """Read the part value[start:stop].
+
+        Parameters
+        ----------
+        start, stop : int, optional
+            As of a slice, in bytes.
+
+        Returns
+        -------
+        bytes-like
+            The bytes.
+
+        Raises
+        ------
+        Error
+            DER_NONEXIST: the blob was replaced or deleted meanwhile: open it again.
+        """
         data = self._blobs._read_entry(self.entry, start, stop)
         if data is None:
             raise Error(
@@ -385,17 +667,47 @@ class BlobReader:
         return data
 
     def is_current(self) -> bool:
-        """The blob still has this version."""
+        """Tell whether the blob still has this version.
+
+        Returns
+        -------
+        bool
+            Whether it has.
+        """
         return self._blobs._entry(_name(self._key)) == self.entry
 
     def copy_to(self, writer: BlobWriter) -> None:
+        """Copy all bytes to a writer, 8 MiB at a time.
+
+        Parameters
+        ----------
+        writer : BlobWriter
+            Where they go.
+
+        Raises
+        ------
+        Error
+            As for `read`.
+        """
         for start in range(0, self.size, PIECE):
             writer.write(self.read(start, start + PIECE))
 
 
 class BlobWriter(OfProcess):
-    """Writes a blob piece by piece. close() publishes it; leaving `with` by an exception does not. A forked
-    child is refused: the blob is its parent's to write."""
+    """Writes a blob piece by piece. `close` publishes it.
+
+    Leaving `with` by an exception does not publish it. A forked child is refused with DER_NO_HDL: its parent
+    writes the blob.
+
+    Parameters
+    ----------
+    blobs : Blobs
+        The blobs of the container.
+    key : str
+        The key.
+    new : bool, optional
+        Publish it only if there is none yet.
+    """
 
     def __init__(self, blobs: Blobs, key: str, *, new: bool = False):
         super().__init__()
@@ -411,6 +723,22 @@ class BlobWriter(OfProcess):
         self.closed = False
 
     def write(self, data: Any) -> None:
+        """Write bytes after those written so far.
+
+        Parameters
+        ----------
+        data : bytes or array
+            The bytes. Of an array, element after element.
+
+        Raises
+        ------
+        ValueError
+            The writer is closed.
+        TypeError
+            `data` is a str, or has no buffer.
+        Error
+            DER_NO_HDL: this is a forked child.
+        """
         self.require_mine(f"the writer of {self._text}")
         if self.closed:
             raise ValueError(f"{self._text}: this writer is closed")
@@ -431,7 +759,18 @@ class BlobWriter(OfProcess):
             self._array.write(0, self._small)
 
     def close(self) -> bool:
-        """Publishes the blob. False: with `new`, there was one, and it is kept."""
+        """Publish the blob. A second call does nothing.
+
+        Returns
+        -------
+        bool
+            False: with `new`, there was one, and it is kept.
+
+        Raises
+        ------
+        Error
+            DER_NO_HDL: this is a forked child.
+        """
         self.require_mine(f"the writer of {self._text}")
         if self.closed:
             return True
@@ -445,7 +784,18 @@ class BlobWriter(OfProcess):
             self._end()
 
     def close_if(self, expected: bytes | None) -> bool:
-        """Publishes the blob if its entry is the expected one. False: it is not, and nothing has changed."""
+        """Publish the blob if its entry is still the expected one.
+
+        Parameters
+        ----------
+        expected : bytes or None
+            The old entry. None: there is no blob.
+
+        Returns
+        -------
+        bool
+            False: it is another one. Nothing has changed, and the writer stays open.
+        """
         if self._array is None:
             entry = _HEAD.pack(_SMALL, time.time_ns()) + self._small
         else:
@@ -468,14 +818,25 @@ class BlobWriter(OfProcess):
         return done
 
     def read(self, start: int, stop: int) -> Bytes:
-        """Of what was written so far."""
+        """Read from what was written so far.
+
+        Parameters
+        ----------
+        start, stop : int
+            The part, in bytes.
+
+        Returns
+        -------
+        bytes-like
+            The bytes.
+        """
         if self._array is None:
             return self._small[start:stop]
         data: bytes = self._array.read(start, max(0, min(stop, self.size) - start))
         return data
 
     def discard(self) -> None:
-        """The blob stays as it was. In a forked child nothing happens."""
+        """Publish nothing: the blob stays as it was. In a forked child nothing happens."""
         if self.closed or not self.is_mine:
             return
         self.closed = True
@@ -536,10 +897,29 @@ _open = PerProcess(_Open)
 def open_blobs(
     pool: str, container: str, *, read_only: bool = False, snapshot: str | int | None = None
 ) -> Blobs:
-    """The blobs of a container, shared by all who ask for the same one. A snapshot is read-only. For writing,
-    a container that is missing is made.
+    """Open the blobs of a container. All users in this process that ask for the same ones share them.
 
-    Error DER_NONEXIST: no such pool, container or snapshot."""
+    Parameters
+    ----------
+    pool : str
+        The location of the pool.
+    container : str
+        The label of the container. One that is missing is made, unless it is opened for reading only.
+    read_only : bool, optional
+        Refuse all writes.
+    snapshot : str or int, optional
+        The name or epoch of a snapshot, to read them as they were then.
+
+    Returns
+    -------
+    Blobs
+        The blobs.
+
+    Raises
+    ------
+    Error
+        DER_NONEXIST: there is no such pool, container or snapshot.
+    """
     read_only = read_only or snapshot is not None
     # A pool that was removed and made again under its path is another one.
     directory = None if pool.startswith("daos://") else _identity(_core.pool_path(pool))
@@ -568,13 +948,30 @@ def _identity(path: str) -> tuple[int, int] | None:
 
 
 def pool_identity(pool: str) -> Any:
-    """The same for all paths to one pool."""
+    """Give a value that is the same for all paths to one pool.
+
+    Parameters
+    ----------
+    pool : str
+        The location of the pool.
+
+    Returns
+    -------
+    object
+        The value, which can be compared.
+    """
     found = None if "://" in pool else _identity(_core.pool_path(pool))
     return found or pool.rstrip("/")
 
 
 def make_pool(pool: str) -> None:
-    """Makes a pool, unless another process was faster."""
+    """Make a pool, unless another process was faster.
+
+    Parameters
+    ----------
+    pool : str
+        The location of the pool.
+    """
     try:
         Pool.create(pool)
     except Error as error:

@@ -5,8 +5,34 @@ from stepstore.printable import printable
 
 
 class Error(RuntimeError):
-    """A failure of the store: str(error) says what was tried on what, and what to do. It is one line that a
-    terminal may show, whatever names are in it."""
+    """A failure of the store.
+
+    Its text says what was tried on what, and what to do. It is one line that a terminal may show, whatever
+    names are in it.
+
+    Parameters
+    ----------
+    code : int
+        The negative number of the error, such as -1005.
+    message : str
+        What failed. Characters that a terminal would obey are replaced.
+
+    Attributes
+    ----------
+    code : int
+        The negative number of the error.
+    message : str
+        The text in one line.
+
+    Examples
+    --------
+    >>> import stepstore
+    >>> try:
+    ...     stepstore.Pool.connect("./absent")
+    ... except stepstore.Error as error:
+    ...     print(error.name)
+    DER_NONEXIST
+    """
 
     def __init__(self, code: int, message: str):
         message = printable(message)
@@ -16,7 +42,7 @@ class Error(RuntimeError):
 
     @property
     def name(self) -> str:
-        """The code's DAOS name: DER_NONEXIST and so on."""
+        """The name that DAOS gives the code, such as "DER_NONEXIST"."""
         return _core.error_name(self.code)
 
     def __str__(self) -> str:
@@ -27,7 +53,18 @@ _core.set_error_type(Error)
 
 
 def is_in_doubt(error: Error) -> bool:
-    """Whether an update that failed so may have been carried out, or may be so later (client/in_doubt.h)."""
+    """Whether an update that failed with this error may still have been, or be, carried out.
+
+    Parameters
+    ----------
+    error : Error
+        What the update raised.
+
+    Returns
+    -------
+    bool
+        True: nobody knows whether the update is stored. Read the value to find out; it may also change later.
+    """
     return _core.is_in_doubt(error.code)
 
 

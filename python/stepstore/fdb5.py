@@ -11,7 +11,22 @@ from stepstore.paths import fdb5_directories
 
 
 def load_fdb() -> Any:
-    """pyfdb's class FDB. eckit looks for plugins when it is loaded. Error DER_NOSYS: it cannot be loaded."""
+    """Load pyfdb so that it finds Stepstore's back end for FDB.
+
+    eckit looks for plugins when it is loaded, so call this before anything else imports pyfdb. It sets
+    PLUGINS_MANIFEST_PATH and DYNAMIC_LIBRARY_PATH in the environment of this process.
+
+    Returns
+    -------
+    type
+        The class `pyfdb.FDB`.
+
+    Raises
+    ------
+    Error
+        DER_NOSYS: pyfdb is not installed, or cannot be loaded. DER_NONEXIST: this installation was built
+        without the plugin.
+    """
     manifests, libraries = fdb5_directories()
     os.environ["PLUGINS_MANIFEST_PATH"] = str(manifests)
     os.environ["DYNAMIC_LIBRARY_PATH"] = str(libraries)

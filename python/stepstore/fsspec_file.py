@@ -21,7 +21,21 @@ Reader = BlobReader | ValueReader | ArrayReader
 
 
 class StepstoreFile(AbstractBufferedFile):  # type: ignore[misc]
-    """A blob that is read at one version, or written whole."""
+    """A blob that is read at one version, or written whole.
+
+    Parameters
+    ----------
+    fs : StepstoreFileSystem
+        The filesystem.
+    path : str
+        The path of the file.
+    mode : {"rb", "wb", "xb", "ab"}
+        As of `open`.
+    block_size : int
+        Bytes to read ahead, or of a piece to write.
+    **kwargs : object
+        What fsspec's own class takes.
+    """
 
     def __init__(self, fs: StepstoreFileSystem, path: str, mode: str, block_size: int, **kwargs: Any) -> None:
         self.closed = True  # nothing to close if this fails
@@ -85,6 +99,18 @@ class StepstoreFile(AbstractBufferedFile):  # type: ignore[misc]
 
 @contextmanager
 def as_os_error() -> Iterator[None]:
+    """Raise FileNotFoundError in place of a stepstore.Error with DER_NONEXIST.
+
+    Yields
+    ------
+    None
+        Nothing.
+
+    Raises
+    ------
+    FileNotFoundError
+        What the block needs is not there.
+    """
     try:
         yield
     except Error as error:

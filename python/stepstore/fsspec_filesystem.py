@@ -41,11 +41,27 @@ _WRITE_PIECE = 8 << 20
 
 
 class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
-    """read_only: refuses to write. snapshot: name or epoch: containers as they were then; read-only.
-    chunk_size (cells), cell_size (bytes): of arrays below .objects that do not keep them.
+    """The filesystem stepstore:// of fsspec. `fsspec.filesystem("stepstore")` makes one.
 
-    Errors: FileNotFoundError, FileExistsError, IsADirectoryError, and stepstore.Error for what the store
-    says (DER_CSUM: damaged; DER_NO_PERM: read-only).
+    Parameters
+    ----------
+    read_only : bool, optional
+        Refuse to write.
+    snapshot : str or int, optional
+        The name or epoch of a snapshot, to read containers as they were then.
+    cell_size : int, optional
+        Bytes of a cell, for arrays below .objects that do not keep it.
+    chunk_size : int, optional
+        Cells of a chunk, for arrays below .objects that do not keep it.
+    **options : object
+        What fsspec's own class takes.
+
+    Raises
+    ------
+    FileNotFoundError, FileExistsError, IsADirectoryError, PermissionError
+        As of other filesystems.
+    Error
+        DER_CSUM: a file is damaged. DER_NO_PERM: the pool is read-only for this user.
     """
 
     protocol = "stepstore"
@@ -159,6 +175,7 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
     # ---- directories
 
     def info(self, path: str, **_: Any) -> dict[str, Any]:
+        """Describe a file or directory: name, size, type; of a file also when it was written."""
         path = self._strip_protocol(path)
         place = self._place(path)
         directory = _directory(path)
@@ -179,6 +196,7 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
         return found
 
     def ls(self, path: str, detail: bool = True, **_: Any) -> list[Any]:
+        """List a directory, or give the file itself."""
         path = self._strip_protocol(path)
         place = self._place(path)
         if not place.container:
@@ -231,6 +249,7 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
         return {name: entry for name, entry in infos.items() if entry is not None}
 
     def mkdir(self, path: str, create_parents: bool = True, **_: Any) -> None:
+        """Make a directory. A container that is missing is made, a pool never."""
         place = self._place(path)
         self._require_writable(place, path)
         if self.exists(path):
@@ -240,6 +259,7 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
         self.makedirs(path, exist_ok=True)
 
     def makedirs(self, path: str, exist_ok: bool = False) -> None:
+        """Make a directory and those above it."""
         place = self._place(path)
         self._require_writable(place, path)
         if not exist_ok and self.exists(path):
@@ -297,6 +317,7 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
             self._blobs(place, write=True)  # says why not
 
     def rm(self, path: Any, recursive: bool = False, maxdepth: int | None = None) -> None:
+        """Remove files, and with `recursive` directories. A pool is refused."""
         if maxdepth is not None:
             for one in reversed(self.expand_path(path, recursive=recursive, maxdepth=maxdepth)):
                 if self.isdir(one):
@@ -324,6 +345,7 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
             self._hide(place, blobs)
 
     def rm_file(self, path: str) -> None:
+        """Remove one file."""
         blobs, key = self._file(path, write=True, make=False)
         if blobs.delete(key):
             return
@@ -336,6 +358,7 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
     # ---- files
 
     def cat_file(self, path: str, start: int | None = None, end: int | None = None, **_: Any) -> bytes:
+        """Read a file, or a part of it."""
         place = self._place(path)
         if is_object(place.key):
             return self._objects(place).open(place.key, path).read(start or 0, end)
@@ -352,6 +375,7 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
         super().get_file(rpath, lpath, **options)
 
     def pipe_file(self, path: str, value: Any, mode: str = "overwrite", **_: Any) -> None:
+        """Write a whole file. With the mode "create", only if there is none."""
         blobs, key = self._file(path, write=True)
         if not blobs.write(key, value, new=mode == "create"):
             raise FileExistsError(path)
@@ -411,6 +435,7 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
             blobs.delete(key, version=version)
 
     def touch(self, path: str, truncate: bool = True, **_: Any) -> None:
+        """Make an empty file, or with truncate=False say that it was written now."""
         blobs, key = self._file(path, write=True)
         if truncate:
             blobs.write(key, b"")
@@ -418,6 +443,7 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
             blobs.touch(key)
 
     def created(self, path: str) -> datetime.datetime:
+        """Give the time of `modified`: when a file was made is not kept."""
         return self.modified(path)
 
     def modified(self, path: str) -> datetime.datetime:

@@ -13,7 +13,13 @@ if TYPE_CHECKING:
 
 
 class Waits:
-    """Of a pool and all that is opened from it: where it is, and the calls in flight of event loops."""
+    """What a pool shares with everything that is opened from it: its location, and awaited calls in flight.
+
+    Parameters
+    ----------
+    location : str
+        The location of the pool, as it was given.
+    """
 
     def __init__(self, location: str) -> None:
         self.location = location
@@ -21,6 +27,7 @@ class Waits:
 
     @property
     def queues(self) -> Queues:
+        """The event queues of the pool, made at the first use."""
         if self._queues is None:
             from stepstore.aio import Queues  # asyncio takes longer to import than all else here
 
@@ -28,24 +35,33 @@ class Waits:
         return self._queues
 
     def close(self) -> None:
-        """Waits for what is in flight."""
+        """Wait for the awaited calls in flight."""
         if self._queues is not None:
             self._queues.close()
 
 
 class Handle:
-    """Something open. `with` closes it; so does forgetting it."""
+    """Something open. `with` closes it, and so does the garbage collector.
+
+    Parameters
+    ----------
+    handle : object
+        The object of the extension.
+    waits : Waits
+        What is shared with the pool.
+    """
 
     def __init__(self, handle: Any, waits: Waits):
         self._handle = handle
         self._waits = waits
 
     def close(self) -> None:
-        """Lets go of it; what was opened from it stays open. Again: nothing happens."""
+        """Close it. What was opened from it stays open, and a second call does nothing."""
         self._handle.close()
 
     @property
     def closed(self) -> bool:
+        """Whether it is closed: no other call works then."""
         closed: bool = self._handle.closed
         return closed
 
@@ -74,7 +90,17 @@ class Handle:
 
 
 class StoredObject(Handle):
-    """What key-values and arrays share."""
+    """What key-values and arrays have in common.
+
+    Parameters
+    ----------
+    handle : object
+        The object of the extension.
+    waits : Waits
+        What is shared with the pool.
+    container : str
+        The label of the container that the object lies in.
+    """
 
     def __init__(self, handle: Any, waits: Waits, container: str):
         super().__init__(handle, waits)
@@ -82,12 +108,12 @@ class StoredObject(Handle):
 
     @property
     def id(self) -> ObjectId:
-        """The full id of the object, with its kind and class."""
+        """The full id of the object, which contains its kind and class."""
         found: ObjectId = self._handle.id
         return found
 
     def destroy(self) -> None:
-        """Removes the object with all that it holds; snapshots keep theirs."""
+        """Remove the object with all that it holds. Snapshots keep what they have of it."""
         self._handle.destroy()
 
     def _facts(self) -> Iterator[tuple[str, Any]]:

@@ -21,22 +21,41 @@ _USUAL_SIZE = 4096  # bytes of a value that one call gets
 class KeyValue(StoredObject, MutableMapping[Key, "bytes"]):
     """A key-value object, as a mapping of keys to bytes.
 
-    Keys are text or bytes, at least one byte and none of them zero; text is UTF-8, so "a" and b"a" are the
-    same key. Listing gives text; bytes that are no UTF-8 come as surrogates, and find the key again. Values
-    are bytes. What is put may be text (as UTF-8), bytes, or any object with the buffer protocol.
+    Keys are text or bytes, at least one byte and none of them zero. Text is UTF-8, so "a" and b"a" are the
+    same key. Listing gives text. Bytes that are no UTF-8 come as surrogates, and find the key again. Values
+    are bytes. A value to put is text (stored as UTF-8), bytes, or any object with the buffer protocol.
 
     Keys come in no promised order, and page by page: a key that is put or removed meanwhile may come or not.
     `len` lists all keys. Each put, get and remove is whole or not at all; several of them are not one.
 
-    Failures of the store are Error: DER_NO_PERM (opened for reading only), DER_NO_HDL (closed), DER_CSUM
-    (damaged), DER_NOSPACE. Wrong kinds of keys and values are TypeError.
+    Every call may raise `stepstore.Error`: DER_NO_PERM (open for reading only), DER_NO_HDL (closed), DER_CSUM
+    (damaged), DER_NOSPACE (the device is full). A key or value of the wrong kind raises TypeError.
+
+    `Container.key_value` opens one. The methods whose names begin with `a` are awaitable: the call goes on
+    while the event loop does other things, and also to its end when its task is cancelled.
     """
 
     _handle: _core.KeyValue
 
     # ---- one value
     def put(self, key: Key, value: Memory | str, *, condition: str = "none") -> None:
-        """condition: "none", "must_not_exist" (else Error DER_EXIST) or "must_exist" (else DER_NONEXIST)."""
+        """Store a value.
+
+        Parameters
+        ----------
+        key : str or bytes
+            The key.
+        value : str, bytes or buffer
+            The value. Any contiguous buffer is stored without a copy.
+        condition : {"none", "must_not_exist", "must_exist"}, optional
+            What must be so at that moment, or nothing is stored.
+
+        Raises
+        ------
+        Error
+            DER_EXIST or DER_NONEXIST: the condition is not met. DER_INVAL: masked elements, or Python
+            objects.
+        """
         self._handle.put(checked_key(key), memory_of(value), condition)
 
     @overload
@@ -46,47 +65,170 @@ class KeyValue(StoredObject, MutableMapping[Key, "bytes"]):
     @overload
     def get(self, key: Key, default: Any = None) -> Any: ...
     def get(self, key: Key, default: Any = None) -> Any:
-        """The value, or `default` where there is no such key."""
+        """Read a value.
+
+        Parameters
+        ----------
+        key : str or bytes
+            The key.
+        default : object, optional
+            What is returned if there is no such key.
+
+        Returns
+        -------
+        bytes or object
+            The value, or `default`.
+        """
         value = self._handle.get(checked_key(key))
         return default if value is None else value
 
     def read_into(self, key: Key, into: Room) -> int | None:
-        """Reads a value into memory of yours (a bytearray, a numpy array). Returns its size in bytes; where
-        that is more than there is room for, nothing is read. None: no such key."""
+        """Read a value into memory of yours.
+
+        Parameters
+        ----------
+        key : str or bytes
+            The key.
+        into : bytearray, numpy array or other buffer
+            Contiguous and writable memory. Nothing is read if the value is larger.
+
+        Returns
+        -------
+        int or None
+            The size of the value in bytes; None if there is no such key.
+
+        Raises
+        ------
+        BufferError
+            The memory is read-only.
+        Error
+            DER_INVAL: the memory is not contiguous.
+        """
         return self._handle.read_into(checked_key(key), room_for(into))
 
     def remove(self, key: Key, *, condition: str = "none") -> bool:
-        """Whether there was the key; condition "none" does not look, and says True."""
+        """Remove a key.
+
+        Parameters
+        ----------
+        key : str or bytes
+            The key.
+        condition : {"none", "must_exist"}, optional
+            With "must_exist" it is looked whether there is the key.
+
+        Returns
+        -------
+        bool
+            Whether there was the key. Without a condition it is not looked, and the result is True.
+        """
         return self._handle.remove(checked_key(key), condition)
 
     def size(self, key: Key) -> int | None:
-        """The size of a value in bytes, without reading it; None: no such key."""
+        """Tell the size of a value without reading it.
+
+        Parameters
+        ----------
+        key : str or bytes
+            The key.
+
+        Returns
+        -------
+        int or None
+            Bytes; None if there is no such key.
+        """
         return self._handle.size(checked_key(key))
 
     def keys_below(self, prefix: Key = "", delimiter: str = "") -> list[bytes]:
-        """The keys that begin with `prefix`, sorted, without a walk over the others. delimiter: one character
-        of 7 bits; keys that have it after the prefix are given as their part up to and including it,
-        once."""
+        """List the keys that begin with a prefix, without a walk over the others.
+
+        Parameters
+        ----------
+        prefix : str or bytes, optional
+            What the keys begin with. "": all keys.
+        delimiter : str, optional
+            One character of 7 bits. Keys that have it after the prefix are given as their part up to and
+            including it, once. "": all keys are given whole.
+
+        Returns
+        -------
+        list of bytes
+            The keys, sorted.
+        """
         return self._handle.keys_below(encode_key(prefix), delimiter)
 
     def exchange(
         self, key: Key, value: Memory | str | None, room: int = 64
     ) -> tuple[int, bytes | None] | None:
-        """Puts a value, or removes the key where it is None. Returns what it replaced, from the same
-        transaction: its size in bytes, and its bytes where they are no more than `room` (at most 4,096).
-        None: there was no value. A DAOS system looks before it puts, in a call of its own."""
+        """Put a value, or remove a key, and tell what it replaced.
+
+        Both happen in one transaction. A DAOS system looks before it puts, in a call of its own.
+
+        Parameters
+        ----------
+        key : str or bytes
+            The key.
+        value : str, bytes, buffer or None
+            The new value. None removes the key.
+        room : int, optional
+            The most bytes of the old value that are given back, at most 4,096.
+
+        Returns
+        -------
+        (int, bytes or None) or None
+            The size of the old value in bytes, and its bytes unless they are more than `room`. None: there
+            was no value.
+        """
         return self._handle.exchange(checked_key(key), None if value is None else memory_of(value), room)
 
     def put_if(self, key: Key, value: Memory | str, expected: Memory | str | None) -> bool:
-        """Puts a value if the key has the expected one at that moment; None: if it is not there. False: it
-        has not, and nothing was changed. So a process that was stopped between its look and its put does not
-        overwrite what others put meanwhile. Error DER_TIMEDOUT, of a cluster: it is in doubt, and calling
-        again with the same `expected` settles it."""
+        """Put a value if the key still has the expected one.
+
+        So a process that was stopped between its look and its put does not overwrite what others put
+        meanwhile.
+
+        Parameters
+        ----------
+        key : str or bytes
+            The key.
+        value : str, bytes or buffer
+            The new value.
+        expected : str, bytes, buffer or None
+            The old value. None: the key is not there.
+
+        Returns
+        -------
+        bool
+            False: the key has another value, and nothing was changed.
+
+        Raises
+        ------
+        Error
+            DER_TIMEDOUT, of a cluster: it is in doubt. Calling again with the same `expected` settles it.
+            DER_NOSYS: this libdaos has no transactions.
+        """
         there = None if expected is None else memory_of(expected)
         return self._handle.put_if(checked_key(key), there, memory_of(value))
 
     def remove_if(self, key: Key, expected: Memory | str) -> bool:
-        """Removes the key if it has the expected value, as put_if."""
+        """Remove a key if it still has the expected value.
+
+        Parameters
+        ----------
+        key : str or bytes
+            The key.
+        expected : str, bytes or buffer
+            The old value.
+
+        Returns
+        -------
+        bool
+            False: the key has another value, and nothing was changed.
+
+        Raises
+        ------
+        Error
+            As for `put_if`.
+        """
         return self._handle.put_if(checked_key(key), memory_of(expected), None)
 
     def __getitem__(self, key: Key) -> bytes:
@@ -108,7 +250,25 @@ class KeyValue(StoredObject, MutableMapping[Key, "bytes"]):
     _missing = object()
 
     def pop(self, key: Key, default: Any = _missing) -> Any:
-        """Removes a key, and returns its value. Of several that do this at once, one gets it."""
+        """Remove a key, and return its value. Of several that do this at once, one gets it.
+
+        Parameters
+        ----------
+        key : str or bytes
+            The key.
+        default : object, optional
+            What is returned if there is no such key.
+
+        Returns
+        -------
+        bytes or object
+            The value that was removed, or `default`.
+
+        Raises
+        ------
+        KeyError
+            There is no such key, and no `default` was given.
+        """
         while (value := self.get(key)) is not None:
             if self.remove_if(key, value):
                 return value
@@ -117,14 +277,45 @@ class KeyValue(StoredObject, MutableMapping[Key, "bytes"]):
         return default
 
     def popitem(self) -> tuple[str, bytes]:
+        """Remove some key, and return it with its value.
+
+        Returns
+        -------
+        (str, bytes)
+            The key and the value.
+
+        Raises
+        ------
+        KeyError
+            There are no keys.
+        """
         for key in self:
             if (value := self.pop(key, None)) is not None:
                 return key, value
         raise KeyError(f"key-value {self.id} is empty")
 
     def setdefault(self, key: Key, default: Any = None) -> bytes:
-        """The value; where there is no such key, `default` is put first. Of several that do this at once,
-        one puts, and all get what it put."""
+        """Read a value, and put a default first if there is none.
+
+        Of several that do this at once, one puts. All get what it put.
+
+        Parameters
+        ----------
+        key : str or bytes
+            The key.
+        default : str, bytes or buffer
+            What is put if there is no such key. The default None is refused.
+
+        Returns
+        -------
+        bytes
+            The value.
+
+        Raises
+        ------
+        TypeError
+            There is no such key, and `default` is no value.
+        """
         while (value := self.get(key)) is None:
             try:
                 self.put(key, default, condition="must_not_exist")
@@ -135,7 +326,17 @@ class KeyValue(StoredObject, MutableMapping[Key, "bytes"]):
 
     # ---- many
     def update(self, other: Any = (), /, **more: Any) -> None:
-        """Puts all pairs of a mapping or an iterable, in calls of about a thousand of them."""
+        """Put all pairs of a mapping or an iterable, about a thousand in one call.
+
+        The calls are not one transaction: after an error the pairs of earlier calls are stored.
+
+        Parameters
+        ----------
+        other : mapping or iterable of pairs, optional
+            Keys and values.
+        **more : str, bytes or buffer
+            More values, by their keys.
+        """
         pairs: Iterable[tuple[Key, Any]]
         if isinstance(other, KeyValue | Mapping):
             pairs = other.items()
@@ -148,27 +349,51 @@ class KeyValue(StoredObject, MutableMapping[Key, "bytes"]):
             self._handle.put_many(page)
 
     def clear(self) -> None:
-        """Removes all keys that it finds."""
+        """Remove all keys that a listing finds, one after the other."""
         for page in self.pages():
             for key in page:
                 self._handle.remove(key, "none")
 
     def pages(self) -> Iterator[list[bytes]]:
-        """The keys as bytes, up to about a thousand at a time."""
+        """Walk over the keys as bytes.
+
+        Yields
+        ------
+        list of bytes
+            Up to about a thousand keys, in no promised order.
+        """
         pages = self._handle.pages()
         while page := pages.next():
             yield page
 
     def raw_keys(self) -> list[bytes]:
-        """All keys as bytes."""
+        """List all keys as bytes.
+
+        Returns
+        -------
+        list of bytes
+            The keys, in no promised order.
+        """
         return list(itertools.chain.from_iterable(self.pages()))
 
     def items(self) -> ItemsView[str, bytes]:
-        """Pairs of key and value; up to about 16 MiB of values are read at a time."""
+        """View the pairs of key and value. Iterating reads up to about 16 MiB of values at a time.
+
+        Returns
+        -------
+        ItemsView
+            Keys as text, values as bytes.
+        """
         return _Items(self)
 
     def values(self) -> ValuesView[bytes]:
-        """The values; up to about 16 MiB are read at a time."""
+        """View the values. Iterating reads up to about 16 MiB of them at a time.
+
+        Returns
+        -------
+        ValuesView
+            Values as bytes.
+        """
         return _Values(self)
 
     def __iter__(self) -> Iterator[str]:
@@ -192,11 +417,39 @@ class KeyValue(StoredObject, MutableMapping[Key, "bytes"]):
 
     # ---- awaitable: docs/python.md says what that costs, and what is in flight
     async def aput(self, key: Key, value: Memory | str, *, condition: str = "none") -> None:
-        """put. The memory of a large value must not change before it has completed."""
+        """Store a value, awaitable. See `put`.
+
+        Parameters
+        ----------
+        key : str or bytes
+            The key.
+        value : str, bytes or buffer
+            The value. Its memory must not change before the call has completed.
+        condition : {"none", "must_not_exist", "must_exist"}, optional
+            As for `put`.
+
+        Raises
+        ------
+        Error
+            As for `put`.
+        """
         await self._waits.queues.call(self._handle, "put", checked_key(key), memory_of(value), condition)
 
     async def aget(self, key: Key, default: Any = None) -> Any:
-        """get."""
+        """Read a value, awaitable. See `get`.
+
+        Parameters
+        ----------
+        key : str or bytes
+            The key.
+        default : object, optional
+            What is returned if there is no such key.
+
+        Returns
+        -------
+        bytes or object
+            The value, or `default`.
+        """
         name = checked_key(key)
         room = _USUAL_SIZE
         while True:
@@ -206,24 +459,74 @@ class KeyValue(StoredObject, MutableMapping[Key, "bytes"]):
             room = value  # again with room for all; it may be replaced by a larger one meanwhile
 
     async def aread_into(self, key: Key, into: Room) -> int | None:
-        """read_into."""
+        """Read a value into memory of yours, awaitable. See `read_into`.
+
+        Parameters
+        ----------
+        key : str or bytes
+            The key.
+        into : bytearray, numpy array or other buffer
+            Contiguous and writable memory. Nothing is read if the value is larger.
+
+        Returns
+        -------
+        int or None
+            The size of the value in bytes; None if there is no such key.
+
+        Raises
+        ------
+        BufferError
+            The memory is read-only.
+        Error
+            DER_INVAL: the memory is not contiguous.
+        """
         size: int | None = await self._waits.queues.call(
             self._handle, "get_into", checked_key(key), room_for(into)
         )
         return size
 
     async def asize(self, key: Key) -> int | None:
-        """size."""
+        """Tell the size of a value, awaitable. See `size`.
+
+        Parameters
+        ----------
+        key : str or bytes
+            The key.
+
+        Returns
+        -------
+        int or None
+            Bytes; None if there is no such key.
+        """
         return await self.aread_into(key, bytearray())
 
     async def aremove(self, key: Key, *, condition: str = "none") -> bool:
-        """remove."""
+        """Remove a key, awaitable. See `remove`.
+
+        Parameters
+        ----------
+        key : str or bytes
+            The key.
+        condition : {"none", "must_exist"}, optional
+            As for `remove`.
+
+        Returns
+        -------
+        bool
+            Whether there was the key. Without a condition it is not looked, and the result is True.
+        """
         from stepstore.aio import in_thread
 
         return await in_thread(self._handle.remove, checked_key(key), condition)
 
     async def apages(self) -> AsyncIterator[list[bytes]]:
-        """pages."""
+        """Walk over the keys as bytes, for `async for`. See `pages`.
+
+        Yields
+        ------
+        list of bytes
+            Up to about a thousand keys, in no promised order.
+        """
         from stepstore.aio import in_thread
 
         pages = await in_thread(self._handle.pages)

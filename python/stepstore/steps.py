@@ -94,7 +94,17 @@ def _is_whole(profile: dict[str, Any], side: str) -> bool:
 
 @dataclass(frozen=True)
 class Aggregated:
-    """What aggregate did. first: the steps before it are gone. steps: of the stream, those included."""
+    """What `aggregate` did.
+
+    Attributes
+    ----------
+    removed : int
+        How many steps it removed.
+    first : int
+        The first step that is there: those before it are gone.
+    steps : int
+        How many steps the stream has, those that are gone included.
+    """
 
     removed: int
     first: int
@@ -102,8 +112,27 @@ class Aggregated:
 
 
 def aggregate(location: str | os.PathLike[str], keep: int) -> Aggregated:
-    """Removes the metadata and the snapshots of all but the last steps of a stream that was written with
-    Steps=snapshot. It may be written and read meanwhile."""
+    """Remove the metadata and snapshots of old steps of a stream that was written with `Steps=snapshot`.
+
+    The stream may be written and read meanwhile.
+
+    Parameters
+    ----------
+    location : str or path
+        POOL[/CONTAINER[/STREAM]].
+    keep : int
+        How many of the last steps stay, at least 1.
+
+    Returns
+    -------
+    Aggregated
+        What was removed and what is left.
+
+    Raises
+    ------
+    Error
+        DER_INVAL: `keep` is less than 1. DER_NONEXIST: there is no such stream.
+    """
     if keep < 1:
         raise Error(DER_INVAL, f"{os.fspath(location)}: keep at least one step, not {keep}")
     return Aggregated(*_core.aggregate_steps(os.fspath(location), keep))
@@ -117,10 +146,33 @@ def open_steps(
     snapshot: int = 0,
     **options: str,
 ) -> Steps:
-    """Opens a stream of steps for reading. stream: walk through the steps as they come (begin_step, follow);
-    otherwise any step at any time. open_timeout: seconds to wait for a stream that is not there yet.
-    snapshot: the epoch of a snapshot of the container: the stream as it was then.
-    options: a reader's parameters by their names in docs/parameters.md, as text (ReadAhead="4M")."""
+    """Open a stream of steps for reading.
+
+    Parameters
+    ----------
+    location : str or path
+        POOL[/CONTAINER[/STREAM]]. Without them the container is "default" and the stream "main".
+    stream : bool, optional
+        Walk through the steps as they come (`begin_step`, `follow`). Otherwise any step can be read at any
+        time.
+    open_timeout : float, optional
+        How many seconds to wait for a stream that is not there yet.
+    snapshot : int, optional
+        The epoch of a snapshot of the container, to read the stream as it was then. 0: as it is now.
+    **options : str
+        A reader's parameters by their names in docs/parameters.md, such as `ReadAhead="4M"`.
+
+    Returns
+    -------
+    Steps
+        The open stream. `with` closes it.
+
+    Raises
+    ------
+    Error
+        DER_NONEXIST: there is no such stream within `open_timeout`. DER_INVAL: not a location, or a parameter
+        is not valid.
+    """
     return Steps(
         os.fspath(location), stream=stream, open_timeout=open_timeout, snapshot=snapshot, options=options
     )
@@ -141,8 +193,32 @@ class _Learning:
 
 
 class Steps(Walk):
-    """A stream of steps, open for reading. `step` may be negative (-1: the last one); without it: the current
-    or the last."""
+    """A stream of steps, open for reading. `open_steps` opens it.
+
+    Steps are numbered from 0. A `step` may be negative: -1 is the last one. Without it the current step of a
+    walk is meant, or the last step that there is. Shapes and boxes are in numpy's order; those of Fortran
+    programs are reversed, and the data are the same.
+
+    `len` gives the whole steps there are now. Threads may share a stream: their calls wait for each other. A
+    forked child may not use its parent's: it opens its own.
+
+    Every call may raise `stepstore.Error`: DER_NONEXIST (no such step, or no such variable in it), DER_CSUM
+    (damaged; the text names the variable and the step), DER_NO_HDL (closed). The methods whose names begin
+    with `a` are awaitable: a thread of the event loop waits.
+
+    Parameters
+    ----------
+    location : str
+        POOL[/CONTAINER[/STREAM]].
+    stream : bool
+        Whether to walk.
+    open_timeout : float
+        Seconds to wait for a stream that is not there yet.
+    snapshot : int
+        The epoch of a snapshot, or 0.
+    options : dict of str to str
+        A reader's parameters.
+    """
 
     def __init__(
         self, location: str, *, stream: bool, open_timeout: float, snapshot: int, options: dict[str, str]
@@ -158,7 +234,7 @@ class Steps(Walk):
 
     @property
     def ended(self) -> bool:
-        """The writer has closed the stream: no further step will come."""
+        """Whether the writer has closed the stream: no further step will come."""
         return self._handle.ended()
 
     def __len__(self) -> int:
@@ -167,38 +243,121 @@ class Steps(Walk):
 
     @property
     def first(self) -> int:
-        """The first step that is there: those before it are gone (aggregate)."""
+        """The first step that is there: those before it are gone (see `aggregate`)."""
         return self._handle.first_step()
 
     # ---- variables
     def variables(self, step: int | None = None) -> dict[str, Variable]:
-        """The variables that the step has, by name."""
+        """Describe the variables that a step has.
+
+        Parameters
+        ----------
+        step : int, optional
+            The step.
+
+        Returns
+        -------
+        dict of str to Variable
+            By name.
+        """
         number = self._step(step)
         found = (self._variable(variable, number) for variable in self._handle.variables(number))
         return {variable.name: variable for variable in found}
 
     def definitions(self) -> dict[str, tuple[str, str]]:
-        """Type and kind of all variables that any step so far has, by name."""
+        """Give type and kind of all variables that any step so far has.
+
+        Returns
+        -------
+        dict of str to (str, str)
+            By name, the type and the kind.
+        """
         self._learn_all()
         return {one.name: (one.type, one.kind) for one in self._definitions}
 
     def variable(self, name: str, step: int | None = None) -> Variable:
+        """Describe one variable in a step.
+
+        Parameters
+        ----------
+        name : str
+            Its name.
+        step : int, optional
+            The step.
+
+        Returns
+        -------
+        Variable
+            Its type, kind and shape.
+        """
         return self._find(name, self._step(step))
 
     def available_steps(self, name: str) -> list[int]:
-        """The steps that have a variable."""
+        """List the steps that have a variable.
+
+        Parameters
+        ----------
+        name : str
+            Its name.
+
+        Returns
+        -------
+        list of int
+            The numbers of the steps.
+        """
         return self._handle.available_steps(self._id(name))
 
     def shape(self, name: str, step: int | None = None) -> tuple[int, ...]:
+        """Give the shape of a variable in a step.
+
+        Parameters
+        ----------
+        name : str
+            Its name.
+        step : int, optional
+            The step.
+
+        Returns
+        -------
+        tuple of int
+            Elements in each dimension.
+        """
         number = self._step(step)
         return self._turned(self._handle.shape(self._find(name, number).id, number))
 
     def blocks(self, name: str, step: int | None = None) -> list[Block]:
+        """List what each put wrote of a variable in a step.
+
+        Parameters
+        ----------
+        name : str
+            Its name.
+        step : int, optional
+            The step.
+
+        Returns
+        -------
+        list of Block
+            Place `i` of the list is block `i` for `read_block`.
+        """
         number = self._step(step)
         return self._blocks(self._find(name, number), number)
 
     def minmax(self, name: str, step: int | None = None) -> tuple[Any, Any]:
-        """Minimum and maximum over all blocks; (None, None) when not recorded."""
+        """Give the extreme values of a variable in a step, over all blocks.
+
+        Parameters
+        ----------
+        name : str
+            Its name.
+        step : int, optional
+            The step.
+
+        Returns
+        -------
+        (numpy scalar or None, numpy scalar or None)
+            Minimum and maximum; (None, None) if they were not recorded.
+        """
         number = self._step(step)
         variable = self._find(name, number)
         return self._minmax(variable, self._handle.minmax(variable.id, number))
@@ -210,9 +369,30 @@ class Steps(Walk):
         start: Sequence[int] | None = None,
         count: Sequence[int] | None = None,
     ) -> Any:
-        """A variable, or the box start, count of it, as a numpy array; a single value as a numpy scalar or a
-        str. A count of -1 goes to the end. Elements that nobody wrote are zero. Local arrays: see
-        read_block."""
+        """Read a variable, or a box of it.
+
+        Parameters
+        ----------
+        name : str
+            Its name.
+        step : int, optional
+            The step.
+        start : sequence of int, optional
+            The first element in each dimension. The default is 0 in all.
+        count : sequence of int, optional
+            How many elements in each dimension. -1, the default in all, goes to the end.
+
+        Returns
+        -------
+        numpy array, numpy scalar or str
+            The elements. Those that nobody wrote are zero. A single value is a scalar or a str.
+
+        Raises
+        ------
+        Error
+            DER_NONEXIST: the step does not have it. DER_INVAL: the box reaches beyond the variable, or it is
+            a local array: see `read_block`.
+        """
         number = self._step(step)
         variable = self._find(name, number)
         if variable.is_value:
@@ -237,7 +417,31 @@ class Steps(Walk):
         start: Sequence[int] | None = None,
         count: Sequence[int] | None = None,
     ) -> Any:
-        """One block as its writer put it, or a box of it."""
+        """Read one block as its writer put it, or a box of it.
+
+        Parameters
+        ----------
+        name : str
+            The name of the variable.
+        block : int
+            The number of the block: its place in `blocks`.
+        step : int, optional
+            The step.
+        start : sequence of int, optional
+            The first element in each dimension of the block.
+        count : sequence of int, optional
+            How many elements in each dimension. -1, the default in all, goes to the end.
+
+        Returns
+        -------
+        numpy array, numpy scalar or str
+            The elements. A single value is a scalar or a str.
+
+        Raises
+        ------
+        Error
+            DER_NONEXIST: the step has no such variable or block. DER_INVAL: the box reaches beyond the block.
+        """
         number = self._step(step)
         variable = self._find(name, number)
         if variable.is_value:
@@ -263,7 +467,31 @@ class Steps(Walk):
         start: Sequence[int] | None = None,
         count: Sequence[int] | None = None,
     ) -> Any:
-        """read."""
+        """Read a variable or a box of it, awaitable. See `read`.
+
+        Calls of one stream wait for each other. Open the stream twice for reads at the same time.
+
+        Parameters
+        ----------
+        name : str
+            Its name.
+        step : int, optional
+            The step.
+        start : sequence of int, optional
+            The first element in each dimension.
+        count : sequence of int, optional
+            How many elements in each dimension.
+
+        Returns
+        -------
+        numpy array, numpy scalar or str
+            The elements.
+
+        Raises
+        ------
+        Error
+            As for `read`.
+        """
         return await in_thread(self.read, name, step, start, count)
 
     async def aread_block(
@@ -274,12 +502,47 @@ class Steps(Walk):
         start: Sequence[int] | None = None,
         count: Sequence[int] | None = None,
     ) -> Any:
-        """read_block."""
+        """Read one block, awaitable. See `read_block`.
+
+        Parameters
+        ----------
+        name : str
+            The name of the variable.
+        block : int
+            The number of the block.
+        step : int, optional
+            The step.
+        start : sequence of int, optional
+            The first element in each dimension of the block.
+        count : sequence of int, optional
+            How many elements in each dimension.
+
+        Returns
+        -------
+        numpy array, numpy scalar or str
+            The elements.
+
+        Raises
+        ------
+        Error
+            As for `read_block`.
+        """
         return await in_thread(self.read_block, name, block, step, start, count)
 
     # ---- attributes and descriptions
     def attributes(self, step: int | None = None) -> dict[str, Attribute]:
-        """The attributes as they are in the step."""
+        """Read the attributes as they are in a step.
+
+        Parameters
+        ----------
+        step : int, optional
+            The step.
+
+        Returns
+        -------
+        dict of str to Attribute
+            By name.
+        """
         number = self._step(step)
         found = {}
         for name in self._handle.attribute_names(number):
@@ -296,34 +559,68 @@ class Steps(Walk):
         return found
 
     def profile(self) -> dict[str, Any]:
-        """What the steps cost their writers, by rank, as they stored it at close; {} while there is none.
+        """Give what the steps cost their writers, by rank, as they stored it when they closed the stream.
 
-        "ranks": sums, and "rows" with the costs over the steps, a list for each field. "targets": what each
-        target of the pool served meanwhile. "file": where the same is kept as a file, relative to the pool.
         docs/profile.md has the fields.
+
+        Returns
+        -------
+        dict
+            "ranks": sums, and "rows" with the costs over the steps, a list for each field. "targets": what
+            each target of the pool served meanwhile. "file": where the same is kept as a file, relative to
+            the pool. Empty while no profile is stored.
+
+        Raises
+        ------
+        Error
+            DER_CSUM: the profile is damaged; the steps are not. DER_INVAL: another version of Stepstore wrote
+            it.
         """
         return _profile_from(self._handle.writer_profile(), self.location, "writers")
 
     def readers_profile(self) -> dict[str, Any]:
-        """The same of the last program that read the stream with Profile=on, and closed it; {}: there was
-        none."""
+        """Give the same of the last program that read the stream with `Profile=on`, and closed it.
+
+        Returns
+        -------
+        dict
+            As of `profile`. Empty if there was no such program.
+
+        Raises
+        ------
+        Error
+            As for `profile`.
+        """
         return _profile_from(self._handle.readers_profile(), self.location, "readers")
 
     def reader_profile(self) -> dict[str, Any]:
-        """What reading cost so far."""
+        """Give what reading cost this program so far.
+
+        Returns
+        -------
+        dict
+            The fields of docs/profile.md.
+        """
         profile: dict[str, Any] = json.loads(self._handle.profile())
         return profile
 
     def describe(self) -> dict[str, Any]:
-        """The stream's own record: layout, sizes, ranks, state."""
+        """Give the stream's own record.
+
+        Returns
+        -------
+        dict
+            Its place, layout, sizes, ranks and state.
+        """
         return self._handle.describe()
 
     def close(self) -> None:
-        """Lets go of the stream. Again: nothing happens."""
+        """Close the stream. A second call does nothing."""
         self._handle.close()
 
     @property
     def closed(self) -> bool:
+        """Whether it is closed."""
         return self._handle.closed
 
     def __repr__(self) -> str:

@@ -23,6 +23,20 @@ _OF_FIELDS = {**DTYPES, "character": np.dtype("S1")}  # structs are of C++, wher
 
 
 class StepStatus(enum.Enum):
+    """What waiting for a step came to.
+
+    Attributes
+    ----------
+    OK
+        A step has begun.
+    NOT_READY
+        No new step came in time.
+    END_OF_STREAM
+        The writer has closed the stream: there is no further step.
+    WRITER_DIED
+        The writer died: there is no further step, unless another writer appends. Asking again looks again.
+    """
+
     OK = "ok"
     NOT_READY = "not_ready"
     END_OF_STREAM = "end_of_stream"
@@ -31,7 +45,19 @@ class StepStatus(enum.Enum):
 
 @dataclass(frozen=True)
 class Field:
-    """Of a struct: count elements of the type, from the byte offset on."""
+    """A field of a struct.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    offset : int
+        Where it begins in the struct, in bytes.
+    type : str
+        The type of its elements, such as "float32".
+    count : int
+        How many elements it has.
+    """
 
     name: str
     offset: int
@@ -41,7 +67,17 @@ class Field:
 
 @dataclass(frozen=True)
 class Structure:
-    """What the elements of a variable of the type struct consist of. size: bytes."""
+    """What the elements of a variable of the type "struct" consist of.
+
+    Attributes
+    ----------
+    name : str
+        The name of the struct.
+    size : int
+        Bytes of an element.
+    fields : tuple of Field
+        Its fields. None are known if it is empty.
+    """
 
     name: str
     size: int
@@ -49,6 +85,7 @@ class Structure:
 
     @property
     def dtype(self) -> np.dtype[Any]:
+        """A numpy dtype with these fields, or raw bytes if none are known."""
         if not self.fields:
             return np.dtype(f"V{self.size}")
         formats = [
@@ -67,8 +104,24 @@ class Structure:
 
 @dataclass(frozen=True)
 class Variable:
-    """A variable. shape: in the step asked for; () for single values, None for local arrays, whose blocks
-    stand alone. structure: of the type struct."""
+    """A variable of a stream.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    type : str
+        The type of its elements, such as "float32", "string" or "struct".
+    kind : str
+        "global value", "local value", "global array", "local array" or "joined array".
+    shape : tuple of int or None
+        Its shape in the step that was asked for, in numpy's order: () for single values; None for local
+        arrays, whose blocks stand alone.
+    id : int
+        Its number, which stays the same while the stream is open.
+    structure : Structure or None
+        What its elements consist of, if they are structs.
+    """
 
     name: str
     type: str
@@ -79,18 +132,19 @@ class Variable:
 
     @property
     def is_value(self) -> bool:
+        """Whether it holds single values and no arrays."""
         return self.kind.endswith("value")
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """object for strings; of structs one with fields."""
+        """The numpy dtype of its elements: object for strings, one with fields for structs."""
         if self.structure is not None:
             return self.structure.dtype
         return DTYPES[self.type] if self.type in DTYPES else np.dtype(object)
 
     @property
     def summary(self) -> str:
-        """Kind, type and shape in one line."""
+        """Its kind, type and shape in one line."""
         name = f"struct {self.structure.name}" if self.structure is not None else self.type
         return f"{self.kind} of {name}" + (f", shape {self.shape}" if self.shape else "")
 
@@ -102,8 +156,21 @@ class Variable:
 
 @dataclass(frozen=True)
 class Block:
-    """What one put wrote. start: None where the block stands alone; minimum, maximum: None when not
-    recorded."""
+    """What one put wrote.
+
+    Attributes
+    ----------
+    writer : int
+        The rank of the writer.
+    index : int
+        The number of the block among those of its writer in this step.
+    start : tuple of int or None
+        Where the block begins in the array; None if it stands alone.
+    count : tuple of int
+        Its extents, in elements.
+    minimum, maximum : numpy scalar or None
+        The extreme values; None if they were not recorded.
+    """
 
     writer: int
     index: int
@@ -115,12 +182,36 @@ class Block:
 
 @dataclass(frozen=True)
 class Attribute:
+    """An attribute of a stream.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    type : str
+        The type of its elements, such as "string" or "float64".
+    value : str, numpy scalar, list of str or numpy array
+        One value, or all of a list.
+    """
+
     name: str
     type: str
     value: Any
 
 
 def structure_of(known: Any) -> Structure | None:
+    """Make a Structure from what the extension says of one.
+
+    Parameters
+    ----------
+    known : tuple or None
+        Name, size and fields; None for a variable of another type.
+
+    Returns
+    -------
+    Structure or None
+        None if `known` is None.
+    """
     if known is None:
         return None
     name, size, fields = known

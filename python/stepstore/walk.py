@@ -29,14 +29,33 @@ class _Begun:
 
 
 class Walk:
-    """The part of Steps that walks. The awaitable calls wait in a thread of the event loop's."""
+    """The part of `Steps` that walks through a stream while it is written.
+
+    The methods whose names begin with `a` are awaitable: a thread of the event loop waits.
+
+    Parameters
+    ----------
+    handle : object
+        The stream of the extension.
+    """
 
     def __init__(self, handle: _core.Steps):
         self._handle = handle
         self._own = PerProcess(_Begun)
 
     def begin_step(self, timeout: float | None = None) -> StepStatus:
-        """Waits for the next step; timeout: seconds, None: for ever, 0: look once."""
+        """Wait for the next step.
+
+        Parameters
+        ----------
+        timeout : float, optional
+            How long, in seconds. None, the default, waits for ever; 0 looks once.
+
+        Returns
+        -------
+        StepStatus
+            OK: the step has begun. Everything else: there is none.
+        """
         for seconds in _pieces(timeout):
             if (status := self._begin(seconds)) is not StepStatus.NOT_READY:
                 break
@@ -44,14 +63,28 @@ class Walk:
         return status
 
     def end_step(self) -> None:
-        """Done with the step: the next one may begin."""
+        """Finish the step, so that the next one may begin."""
         self._handle.end_step()
         self._own.get().unseen = False
 
     def follow(self, timeout: float | None = None) -> Iterator[int]:
-        """The numbers of the steps as they come, until the writer ends the stream. timeout: seconds without a
-        new step after which Error DER_TIMEDOUT is raised. A writer that dies raises Error DER_CANCELED after
-        its last step."""
+        """Walk through the steps as they come, until the writer ends the stream.
+
+        Parameters
+        ----------
+        timeout : float, optional
+            The most seconds to wait for a new step. None, the default, waits for ever.
+
+        Yields
+        ------
+        int
+            The number of the step, which has begun. It ends when the next one is asked for.
+
+        Raises
+        ------
+        Error
+            DER_TIMEDOUT: no new step came in time. DER_CANCELED: the writer died, after its last step.
+        """
         while (status := self.begin_step(timeout)) is StepStatus.OK:
             yield self._handle.current_step()
             if self._handle.in_step():
@@ -59,7 +92,20 @@ class Walk:
         self._check_end(status, timeout)
 
     async def abegin_step(self, timeout: float | None = None) -> StepStatus:
-        """begin_step. A call that is cancelled takes no step: the next one gets it."""
+        """Wait for the next step, awaitable. See `begin_step`.
+
+        A call that is cancelled takes no step: the next call gets it.
+
+        Parameters
+        ----------
+        timeout : float, optional
+            How long, in seconds.
+
+        Returns
+        -------
+        StepStatus
+            OK: the step has begun. Everything else: there is none.
+        """
         for seconds in _pieces(timeout):
             if (status := await in_thread(self._begin, seconds)) is not StepStatus.NOT_READY:
                 break
@@ -67,7 +113,23 @@ class Walk:
         return status
 
     async def afollow(self, timeout: float | None = None) -> AsyncIterator[int]:
-        """follow, for `async for`."""
+        """Walk through the steps as they come, for `async for`. See `follow`.
+
+        Parameters
+        ----------
+        timeout : float, optional
+            The most seconds to wait for a new step.
+
+        Yields
+        ------
+        int
+            The number of the step, which has begun.
+
+        Raises
+        ------
+        Error
+            As for `follow`.
+        """
         while (status := await self.abegin_step(timeout)) is StepStatus.OK:
             yield await in_thread(self._handle.current_step)
             if await in_thread(self._handle.in_step):
@@ -76,7 +138,7 @@ class Walk:
 
     @property
     def location(self) -> str:
-        """Pool, container and stream."""
+        """The pool, the container and the stream."""
         return self._handle.location()
 
     def _begin(self, seconds: float) -> StepStatus:

@@ -32,15 +32,28 @@ from stepstore.errors import DER_NONEXIST, Error
 class Store(_ZarrStore):
     """A Zarr store in a container of a pool.
 
-    location: POOL[/CONTAINER[/PREFIX]], a path, "local:LABEL...", "rados://CEPHPOOL/NAMESPACE..." or
-    "daos://POOL/CONTAINER...". The longest beginning that is a pool is the pool. Without one all of a path
-    names a pool, which a store for writing makes. The container is "default" unless it is named; a store for
-    writing makes it. With a prefix, the store has the keys below PREFIX/.
-    read_only: refuses to write.
-    snapshot: a name or an epoch: the container as it was then; read-only.
+    A location is POOL[/CONTAINER[/PREFIX]]: a path, "local:LABEL...", "rados://CEPHPOOL/NAMESPACE..." or
+    "daos://POOL/CONTAINER...". The longest beginning that is a pool is the pool. If there is none, all of a
+    path names a pool. With a prefix, the store has the keys below PREFIX/.
 
-    Errors: FileNotFoundError, where a store to read has no pool, container or snapshot. ValueError, where one
-    writes to a read-only store. stepstore.Error DER_CSUM, where a value is damaged.
+    Parameters
+    ----------
+    location : str or path
+        Where. A store for writing makes a pool and a container that are missing. The container is "default"
+        unless it is named.
+    read_only : bool, optional
+        Refuse to write.
+    snapshot : str or int, optional
+        The name or epoch of a snapshot of the container, to read it as it was then.
+
+    Raises
+    ------
+    FileNotFoundError
+        A store to read has no pool, container or snapshot. Raised at the first use.
+    ValueError
+        A write to a read-only store.
+    Error
+        DER_CSUM: a value is damaged.
     """
 
     supports_writes = True
@@ -58,10 +71,11 @@ class Store(_ZarrStore):
 
     @property
     def location(self) -> str:
-        """Paths are absolute, so that the store can be sent to another process."""
+        """The location. Paths are absolute, so that the store can be sent to another process."""
         return self._location
 
     def with_read_only(self, read_only: bool = False) -> Self:
+        """Give the same store for reading only, or for reading and writing."""
         if self._snapshot is not None and not read_only:
             raise ValueError(f"{self}: a snapshot cannot be written to; open the store without it")
         return type(self)(self._location, read_only=read_only, snapshot=self._snapshot)
@@ -97,6 +111,7 @@ class Store(_ZarrStore):
         return self._blobs if self._is_open and self._blobs is not None else self._connect()
 
     def close(self) -> None:
+        """Close the store. It opens again at the next use."""
         super().close()
         self._blobs = None
 
@@ -127,21 +142,25 @@ class Store(_ZarrStore):
     def get_sync(
         self, key: str, *, prototype: BufferPrototype | None = None, byte_range: ByteRequest | None = None
     ) -> Buffer | None:
+        """Read the value of a key without an event loop; None if there is none."""
         blobs = self._opened
         data = blobs.read(self._prefix + key, *_bounds(byte_range))
         return None if data is None else (prototype or default_buffer_prototype()).buffer.from_bytes(data)
 
     def set_sync(self, key: str, value: Buffer) -> None:
+        """Store the value of a key without an event loop."""
         self._check_writable()
         self._opened.write(self._prefix + key, _memory(value))
 
     def delete_sync(self, key: str) -> None:
+        """Delete a key without an event loop. A key that is not there is no error."""
         self._check_writable()
         self._opened.delete(self._prefix + key)
 
     async def get(
         self, key: str, prototype: BufferPrototype | None = None, byte_range: ByteRequest | None = None
     ) -> Buffer | None:
+        """Read the value of a key, or a range of its bytes; None if there is none."""
         blobs, name = self._opened, self._prefix + key
         start, stop = _bounds(byte_range) if byte_range is not None else (0, None)
         try:  # without a coroutine of its own: most values are small
@@ -153,6 +172,7 @@ class Store(_ZarrStore):
     async def get_partial_values(
         self, prototype: BufferPrototype, key_ranges: Iterable[tuple[str, ByteRequest | None]]
     ) -> list[Buffer | None]:
+        """Read ranges of the values of several keys at once."""
         gets = (self.get(key, prototype, byte_range) for key, byte_range in key_ranges)
         return list(await asyncio.gather(*gets))
 
@@ -163,53 +183,70 @@ class Store(_ZarrStore):
             yield key, await self.get(key, prototype, byte_range)
 
     async def set(self, key: str, value: Buffer) -> None:
+        """Store the value of a key. Readers see the old value or the new one, whole."""
         self._check_writable()
         await self._opened.awrite(self._prefix + key, _memory(value))
 
     async def set_if_not_exists(self, key: str, value: Buffer) -> None:
+        """Store the value of a key unless it has one."""
         self._check_writable()
         await self._opened.awrite(self._prefix + key, _memory(value), new=True)
 
     async def delete(self, key: str) -> None:
+        """Delete a key. A key that is not there is no error."""
         self.delete_sync(key)
 
     async def delete_dir(self, prefix: str) -> None:
+        """Delete all keys below a prefix."""
         self._check_writable()
         self._opened.delete_folder(self._prefix + prefix)
 
     async def exists(self, key: str) -> bool:
+        """Tell whether a key has a value."""
         return self._opened.exists(self._prefix + key)
 
     async def getsize(self, key: str) -> int:
+        """Give the size of a value in bytes. FileNotFoundError: the key has none."""
         info = self._opened.info(self._prefix + key)
         if info is None:
             raise FileNotFoundError(key)
         return info.size
 
     async def is_empty(self, prefix: str) -> bool:
+        """Tell whether there are no keys below a prefix."""
         return not self._opened.children(self._prefix + prefix)
 
     # ---- keys
 
     async def list(self) -> AsyncIterator[str]:
+        """List all keys."""
         async for key in self.list_prefix(""):
             yield key
 
     async def list_prefix(self, prefix: str) -> AsyncIterator[str]:
+        """List the keys that begin with a prefix."""
         blobs = self._opened
         for key in blobs.keys(self._prefix + prefix):
             yield key[len(self._prefix) :]
 
     async def list_dir(self, prefix: str) -> AsyncIterator[str]:
+        """List the names directly below a prefix."""
         blobs = self._opened
         for name in {name.rstrip("/") for name in blobs.children(self._prefix + prefix)}:
             yield name
 
 
 def direct_calls() -> Any:
-    """Lets arrays that are opened from now on call codecs and store without tasks of an event loop, where
-    chunks have at most 64 KiB and lie in a Store of ours. Many of them take a fraction of the time then. In a
-    `with`, only arrays that are opened inside."""
+    """Let arrays that are opened from now on call codecs and store without tasks of an event loop.
+
+    This holds for chunks of at most 64 KiB in a Store of ours. Reading and writing many of them takes a
+    fraction of the time then. In a `with`, only arrays that are opened inside are affected.
+
+    Returns
+    -------
+    context manager
+        What zarr.config.set returns.
+    """
     import zarr
 
     from stepstore.zarr_pipeline import NAME

@@ -36,7 +36,7 @@ _DECODING = (
 
 
 class StepstoreBackendEntrypoint(BackendEntrypoint):
-    """The engine "stepstore"."""
+    """The engine "stepstore" of xarray."""
 
     description: ClassVar[str] = (
         "Streams of steps and arrays in Stepstore's objects, also while they are written"
@@ -78,17 +78,42 @@ class StepstoreBackendEntrypoint(BackendEntrypoint):
         snapshot: int = 0,
         open_timeout: float = 0.0,
     ) -> xr.Dataset:
-        """The steps of a stream that are there now, lazily. Where there is no stream, the arrays of a
-        container (stepstore.open_arrays), or the one that the location names after it.
+        """Open a stream of steps, or arrays, as a lazy dataset.
 
-        steps: which; a number (negative: from the end) gives a dataset without the dimension `step`; a slice
-        or a list: some; None: all. dims: names of dimensions by variable, without `step`, before what
-        conventions say. snapshot: the epoch of a snapshot of the container: the stream as it was then.
-        open_timeout: seconds to wait for a stream that is not there yet, and for its first step; without a
-        step the dataset is empty. The others are xarray's own.
+        A stream is taken as far as it is now. If there is no stream at the location, the arrays of a
+        container (stepstore.open_arrays) are opened, or the one that the location names after it.
 
-        Errors: stepstore.Error as of stepstore.open_steps, DER_NONEXIST for a step that is not there;
-        ValueError where dims do not fit.
+        Parameters
+        ----------
+        filename_or_obj : str or path
+            POOL[/CONTAINER[/STREAM]], or POOL/CONTAINER/ARRAY.
+        drop_variables : str or iterable of str, optional
+            Variables to leave out.
+        mask_and_scale, decode_times, concat_characters, decode_coords, use_cftime, decode_timedelta :
+        optional
+            xarray's own.
+        steps : int, slice, list of int or None, optional
+            Which steps. A number (negative: from the end) gives a dataset without the dimension `step`. None:
+            all.
+        dims : mapping of str to names, optional
+            Names of dimensions by variable, without `step`. They come before what conventions say.
+        snapshot : int, optional
+            The epoch of a snapshot of the container, to read it as it was then. 0: as it is now.
+        open_timeout : float, optional
+            Seconds to wait for a stream that is not there yet, and for its first step. Without a step the
+            dataset is empty.
+
+        Returns
+        -------
+        xarray.Dataset
+            The variables, which are read when they are needed.
+
+        Raises
+        ------
+        Error
+            As of `stepstore.open_steps`; DER_NONEXIST also for a step that is not there.
+        ValueError
+            `dims` do not fit.
         """
         dropped = frozenset([drop_variables] if isinstance(drop_variables, str) else drop_variables or ())
         decoding = {

@@ -18,8 +18,23 @@ ENCODING = "stepstore"
 
 @dataclass(frozen=True)
 class View:
-    """Of a dataset, in its encoding: which stream, and how it was opened. end: the first step that was not
-    there yet."""
+    """What a dataset keeps in its encoding: its stream, and how it was opened.
+
+    Attributes
+    ----------
+    source : Source
+        The stream.
+    end : int
+        The first step that was not there yet.
+    names : Names
+        The names of dimensions.
+    dropped : frozenset of str
+        The variables that the user leaves out.
+    decoding : dict
+        xarray's own options of decoding.
+    left_out : dict of str to str
+        The variables that have no place in the dataset, and why.
+    """
 
     source: Source
     end: int
@@ -29,6 +44,18 @@ class View:
     left_out: dict[str, str]
 
     def dataset(self, found: Contents) -> xr.Dataset:
+        """Make the dataset of what was found.
+
+        Parameters
+        ----------
+        found : Contents
+            Variables, coordinates and attributes.
+
+        Returns
+        -------
+        xarray.Dataset
+            The dataset, which knows its View.
+        """
         dataset = xr.Dataset(found.variables, attrs=found.attributes)
         dataset = dataset.set_coords(found.coordinates)
         dataset = xr.decode_cf(dataset, **self.decoding)
@@ -39,7 +66,18 @@ class View:
 
 @xr.register_dataset_accessor("stepstore")  # type: ignore[no-untyped-call]
 class StepstoreAccessor:
-    """Of datasets that xr.open_dataset(..., engine="stepstore") has opened from a stream of steps."""
+    """`ds.stepstore`: the stream of a dataset that the engine "stepstore" opened from a stream of steps.
+
+    Parameters
+    ----------
+    dataset : xarray.Dataset
+        The dataset.
+
+    Raises
+    ------
+    Error
+        DER_INVAL: the dataset was not opened from a stream.
+    """
 
     def __init__(self, dataset: xr.Dataset):
         view = dataset.encoding.get(ENCODING)
@@ -57,7 +95,7 @@ class StepstoreAccessor:
 
     @property
     def location(self) -> str:
-        """Pool, container and stream."""
+        """The pool, the container and the stream."""
         return self._view.source.location
 
     @property
@@ -66,11 +104,22 @@ class StepstoreAccessor:
         return dict(self._view.left_out)
 
     def follow(self, timeout: float | None = None) -> Iterator[xr.Dataset]:
-        """A dataset for each step that the dataset does not have yet, as it comes, until the writer ends the
-        stream. Each has the dimension `step` of size 1, and dimensions as in this dataset.
+        """Give a dataset for each step that this one does not have yet, as it comes.
 
-        timeout: seconds without a new step after which Error DER_TIMEDOUT is raised; None: waits for ever. A
-        writer that dies raises Error DER_CANCELED after its last step.
+        Parameters
+        ----------
+        timeout : float, optional
+            The most seconds to wait for a new step. None, the default, waits for ever.
+
+        Yields
+        ------
+        xarray.Dataset
+            One step: the dimension `step` of size 1, and dimensions as in this dataset.
+
+        Raises
+        ------
+        Error
+            DER_TIMEDOUT: no new step came in time. DER_CANCELED: the writer died, after its last step.
         """
         view, source = self._view, self._view.source
         if source.snapshot:
