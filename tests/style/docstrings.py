@@ -4,9 +4,9 @@
 Public is a module, and in it a class, function, method or property whose name, and whose owner's name, has no
 leading underscore. Python itself says what methods like __len__ do.
 
-- In the modules that users import (USERS) a docstring has the form of numpydoc: a summary in one line, the
-  parameters as the signature has them, in its order, what is returned or yielded, and the exceptions that
-  the code raises by name. A class names the parameters of its __init__, or its fields.
+- In the modules that users import (USERS) a docstring has the form of numpydoc. It begins with a summary in
+  one line. It has the parameters of the signature, in their order. It says what is returned or yielded, and
+  names the exceptions that the code raises. A class names the parameters of its __init__, or its fields.
 - A method of a class that extends one of another library (zarr, fsspec, xarray) needs a summary: there its
   parameters are described.
 - All other modules need a summary of the module.
