@@ -2,9 +2,9 @@
 // table behind the comment "example: NAME" has the bytes in its first column, as `01 ff`.
 #include "arrays/record.h"
 #include "fields/row_record.h"
-#include "steps/codec/encoder.h"
 #include "steps/layouts/layout.h"
 #include "steps/layouts/step_snapshots.h"
+#include "steps/metadata/encoder.h"
 #include "steps/stream/catalogue.h"
 #include "store/keys.h"
 #include "store/record.h"

@@ -1,5 +1,5 @@
 // Boxes, min/max, options, locations' grammar, memory of steps: against plain models.
-#include "steps/codec/spare_buffers.h"
+#include "steps/metadata/spare_buffers.h"
 #include "steps/read/hyperslab.h"
 #include "steps/statistics.h"
 #include "steps/stream/options.h"

@@ -1,6 +1,6 @@
 // Steps that refer to plans of steps before, blocks that lie in the blob, and how a reader tells that nothing
 // but values is new.
-#include "blob_codec.h"
+#include "metadata_fixture.h"
 #include "steps/read/step_metadata.h"
 #include "stepstore/error.h"
 
@@ -9,7 +9,7 @@
 namespace stepstore::steps {
 namespace {
 
-TEST_F(BlobCodec, ASingleElementLiesInTheBlobAlone)
+TEST_F(MetadataOfRanks, ASingleElementLiesInTheBlobAlone)
 {
     const std::uint64_t one[] = {1, 1}, ten[] = {10};
     const double value = 4.5;
@@ -69,7 +69,7 @@ TEST(Plan, ASingleElementThatIsNotInlineHasDataAsAnyBlock)
 }
 
 // Which puts a step shares with the step before, from its first on, makes no difference to what it says.
-TEST_F(BlobCodec, AStepMayLeaveThePlanOfTheStepBeforeAnywhere)
+TEST_F(MetadataOfRanks, AStepMayLeaveThePlanOfTheStepBeforeAnywhere)
 {
     const auto x = encoder.define("x", Type::float64, ShapeKind::global_array);
     const auto n = encoder.define("n", Type::int32, ShapeKind::global_value);
@@ -131,7 +131,7 @@ TEST_F(BlobCodec, AStepMayLeaveThePlanOfTheStepBeforeAnywhere)
     EXPECT_LT(blobs[2].size(), blobs[1].size() + 12);
 }
 
-TEST_F(BlobCodec, AGeometryIsTheSameAsLongAsThePlanIs)
+TEST_F(MetadataOfRanks, AGeometryIsTheSameAsLongAsThePlanIs)
 {
     const auto x = encoder.define("x", Type::float64, ShapeKind::global_array);
     GeometryWatch watch;

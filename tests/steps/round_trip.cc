@@ -1,6 +1,6 @@
 // Streams of several ranks, written and read in every layout, compared with a model.
-#include "steps/codec/encoder.h"
 #include "steps/layouts/layout.h"
+#include "steps/metadata/encoder.h"
 #include "steps/model.h"
 #include "steps/stream/stream.h"
 #include "steps/write/opening.h"

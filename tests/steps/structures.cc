@@ -2,9 +2,9 @@
 // and writers that define a struct otherwise are told.
 #include "base/wire.h"
 #include "steps/check/check.h"
-#include "steps/codec/blob.h"
-#include "steps/codec/definitions.h"
-#include "steps/codec/encoder.h"
+#include "steps/metadata/blob.h"
+#include "steps/metadata/definitions.h"
+#include "steps/metadata/encoder.h"
 #include "steps/model.h"
 #include "support/report.h"
 #include "support/temporary.h"

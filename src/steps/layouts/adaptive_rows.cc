@@ -1,7 +1,7 @@
 #include "steps/layouts/adaptive_rows.h"
 
 #include "base/record.h"
-#include "steps/codec/blob.h"
+#include "steps/metadata/blob.h"
 
 #include <daos_errno.h>
 

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "comm/communicator.h"
-#include "steps/codec/decoder.h"
+#include "steps/metadata/decoder.h"
 #include "steps/stream_record.h"
 
 #include <daos_errno.h>

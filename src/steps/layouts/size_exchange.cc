@@ -1,6 +1,6 @@
 #include "steps/layouts/size_exchange.h"
 
-#include "steps/codec/blob.h"
+#include "steps/metadata/blob.h"
 #include "stepstore/client.h"
 
 #include <daos_errno.h>

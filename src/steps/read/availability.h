@@ -2,7 +2,7 @@
 // plans.
 #pragma once
 
-#include "steps/codec/decoder.h"
+#include "steps/metadata/decoder.h"
 
 #include <memory>
 #include <optional>

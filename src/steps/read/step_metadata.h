@@ -2,7 +2,7 @@
 // all writer ranks.
 #pragma once
 
-#include "steps/codec/decoder.h"
+#include "steps/metadata/decoder.h"
 
 #include <vector>
 

@@ -18,7 +18,7 @@
 #pragma once
 
 #include "client/numbered_log.h"
-#include "steps/codec/encoder.h"
+#include "steps/metadata/encoder.h"
 
 #include <string>
 #include <unordered_map>

@@ -5,8 +5,8 @@
 #pragma once
 
 #include "steps/block_operator.h"
-#include "steps/codec/encoder.h"
 #include "steps/layouts/data_store.h"
+#include "steps/metadata/encoder.h"
 #include "steps/profile/profile.h"
 #include "steps/write/staging.h"
 

@@ -3,8 +3,8 @@
 
 #include "base/wire.h"
 #include "comm/collective.h"
-#include "steps/codec/block_check.h"
-#include "steps/codec/encoder.h"
+#include "steps/metadata/block_check.h"
+#include "steps/metadata/encoder.h"
 #include "steps/profile/profile.h"
 #include "steps/profile/profile_record.h"
 #include "steps/write/agreement.h"

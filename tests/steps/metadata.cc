@@ -1,10 +1,10 @@
-// The codec alone: what goes in comes out, in few bytes, and whatever bytes are given end in a value or in an
-// Error.
+// Encoder and decoder alone: what goes in comes out, in few bytes, and whatever bytes are given end in a
+// value or in an Error.
 #include "base/checksum.h"
 #include "base/wire.h"
-#include "blob_codec.h"
-#include "steps/codec/decoder.h"
-#include "steps/codec/encoder.h"
+#include "metadata_fixture.h"
+#include "steps/metadata/decoder.h"
+#include "steps/metadata/encoder.h"
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 namespace stepstore::steps {
 namespace {
 
-TEST_F(BlobCodec, GivesBackValuesBlocksAndPlaces)
+TEST_F(MetadataOfRanks, GivesBackValuesBlocksAndPlaces)
 {
     const auto x = encoder.define("x", Type::float64, ShapeKind::global_array);
     const auto n = encoder.define("n", Type::int32, ShapeKind::global_value);
@@ -46,7 +46,7 @@ TEST_F(BlobCodec, GivesBackValuesBlocksAndPlaces)
     EXPECT_EQ(as_text(part.value(part.first_of(decoder.dictionary().find("s")))), "ångström");
 }
 
-TEST_F(BlobCodec, StoresOnlyWhatChanged)
+TEST_F(MetadataOfRanks, StoresOnlyWhatChanged)
 {
     constexpr int variables = 640;
     for (int i = 0; i < variables; ++i)
@@ -64,7 +64,7 @@ TEST_F(BlobCodec, StoresOnlyWhatChanged)
     EXPECT_EQ(blobs[2].size(), blobs[1].size());
 }
 
-TEST_F(BlobCodec, ASingleElementIsItsOwnMinimumAndMaximum)
+TEST_F(MetadataOfRanks, ASingleElementIsItsOwnMinimumAndMaximum)
 {
     const auto x = encoder.define("x", Type::float64, ShapeKind::global_array);
     const std::uint64_t counts[] = {1, 1, 2, 1, 0};
@@ -89,7 +89,7 @@ TEST_F(BlobCodec, ASingleElementIsItsOwnMinimumAndMaximum)
     }
 }
 
-TEST_F(BlobCodec, PlacedBlocksLieWhereTheStepSaysBehindThoseThatAreNot)
+TEST_F(MetadataOfRanks, PlacedBlocksLieWhereTheStepSaysBehindThoseThatAreNot)
 {
     const auto x = encoder.define("x", Type::float64, ShapeKind::global_array);
     const std::uint64_t shape[] = {100}, start[] = {0}, count[] = {100}, none[] = {0};
@@ -127,7 +127,7 @@ TEST_F(BlobCodec, PlacedBlocksLieWhereTheStepSaysBehindThoseThatAreNot)
     }
 }
 
-TEST_F(BlobCodec, APlaceThatCannotHoldItsBlockIsDamage)
+TEST_F(MetadataOfRanks, APlaceThatCannotHoldItsBlockIsDamage)
 {
     const auto x = encoder.define("x", Type::float64, ShapeKind::local_array);
     const std::uint64_t count[] = {std::uint64_t{1} << 40};
@@ -141,7 +141,7 @@ TEST_F(BlobCodec, APlaceThatCannotHoldItsBlockIsDamage)
     }
 }
 
-TEST_F(BlobCodec, AChangedBlockCostsFewBytesAndMovesTheDataBehindIt)
+TEST_F(MetadataOfRanks, AChangedBlockCostsFewBytesAndMovesTheDataBehindIt)
 {
     std::vector<VariableId> ids;
     for (int i = 0; i < 100; ++i)
@@ -166,7 +166,7 @@ TEST_F(BlobCodec, AChangedBlockCostsFewBytesAndMovesTheDataBehindIt)
     EXPECT_EQ(fetched, 0);
 }
 
-TEST_F(BlobCodec, AlternatingSequencesKeepTheirPlans)
+TEST_F(MetadataOfRanks, AlternatingSequencesKeepTheirPlans)
 {
     const auto a = encoder.define("a", Type::float64, ShapeKind::global_array);
     const auto b = encoder.define("b", Type::float64, ShapeKind::global_array);
@@ -181,7 +181,7 @@ TEST_F(BlobCodec, AlternatingSequencesKeepTheirPlans)
 }
 
 // A reader that starts at any step finds all definitions and the plan in few blobs.
-TEST_F(BlobCodec, AReaderMayStartAnywhere)
+TEST_F(MetadataOfRanks, AReaderMayStartAnywhere)
 {
     constexpr std::uint64_t steps = 200;
     for (std::uint64_t step = 0; step < steps; ++step) {
@@ -205,7 +205,7 @@ TEST_F(BlobCodec, AReaderMayStartAnywhere)
     }
 }
 
-TEST_F(BlobCodec, TheSameAttributeAgainCostsNothing)
+TEST_F(MetadataOfRanks, TheSameAttributeAgainCostsNothing)
 {
     for (std::uint64_t step = 0; step < 3; ++step) {
         encoder.attribute(step, {"units", Type::string, false, 1, {}, {step == 2 ? "km" : "m"}});
@@ -222,7 +222,7 @@ TEST_F(BlobCodec, TheSameAttributeAgainCostsNothing)
     EXPECT_EQ(decoder.dictionary().attribute("unit", 2), nullptr);
 }
 
-TEST_F(BlobCodec, RefusesAnotherDefinitionOfTheSameName)
+TEST_F(MetadataOfRanks, RefusesAnotherDefinitionOfTheSameName)
 {
     const auto id = encoder.define("x", Type::float64, ShapeKind::global_array);
     EXPECT_EQ(encoder.define("x", Type::float64, ShapeKind::global_array), id);
@@ -238,7 +238,7 @@ TEST_F(BlobCodec, RefusesAnotherDefinitionOfTheSameName)
     EXPECT_THROW(encoder.variable(9), Error);
 }
 
-TEST_F(BlobCodec, RanksThatDefineDifferentlyAreNamedWhenTheVariableIsUsed)
+TEST_F(MetadataOfRanks, RanksThatDefineDifferentlyAreNamedWhenTheVariableIsUsed)
 {
     Encoder other(generation, 1, true);
     encoder.define("x", Type::float64, ShapeKind::global_value);
@@ -265,7 +265,7 @@ TEST_F(BlobCodec, RanksThatDefineDifferentlyAreNamedWhenTheVariableIsUsed)
     }
 }
 
-TEST_F(BlobCodec, EveryFlippedBitIsFound)
+TEST_F(MetadataOfRanks, EveryFlippedBitIsFound)
 {
     const auto id = encoder.define("x", Type::float64, ShapeKind::global_array);
     encoder.begin_step(0);
@@ -297,7 +297,7 @@ void walk(const InstalledStep& step)
 
 // Damage that the checksums do not show (they are made anew): any result but a crash, checked by the
 // sanitizers.
-TEST_F(BlobCodec, SurvivesBlobsThatLieUnderGoodChecksums)
+TEST_F(MetadataOfRanks, SurvivesBlobsThatLieUnderGoodChecksums)
 {
     const auto x = encoder.define("x", Type::float64, ShapeKind::global_array);
     const auto s = encoder.define("s", Type::string, ShapeKind::global_value);

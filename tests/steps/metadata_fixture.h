@@ -1,8 +1,8 @@
 // The blobs of a stream of one rank, and a reader's view of them.
 #pragma once
 
-#include "steps/codec/decoder.h"
-#include "steps/codec/encoder.h"
+#include "steps/metadata/decoder.h"
+#include "steps/metadata/encoder.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@ namespace stepstore::steps {
 
 inline constexpr std::uint64_t generation = 7;
 
-class BlobCodec : public ::testing::Test {
+class MetadataOfRanks : public ::testing::Test {
 protected:
     Encoder encoder{generation, 0, true};
     std::map<std::uint64_t, std::vector<std::byte>> blobs;

@@ -1,4 +1,4 @@
-#include "steps/codec/decoder.h"
+#include "steps/metadata/decoder.h"
 
 #include "stepstore/error.h"
 

@@ -3,9 +3,9 @@
 #pragma once
 
 #include "base/function_ref.h"
-#include "steps/codec/blob.h"
-#include "steps/codec/definitions.h"
-#include "steps/codec/plan.h"
+#include "steps/metadata/blob.h"
+#include "steps/metadata/definitions.h"
+#include "steps/metadata/plan.h"
 #include "steps/types.h"
 
 #include <cstring>

@@ -1,7 +1,7 @@
-#include "steps/codec/encoder.h"
+#include "steps/metadata/encoder.h"
 
 #include "base/wire.h"
-#include "steps/codec/block_check.h"
+#include "steps/metadata/block_check.h"
 #include "stepstore/error.h"
 
 #include <daos_errno.h>

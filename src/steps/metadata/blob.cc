@@ -1,4 +1,4 @@
-#include "steps/codec/blob.h"
+#include "steps/metadata/blob.h"
 
 #include "base/checksum.h"
 #include "steps/compression.h"

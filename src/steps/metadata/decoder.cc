@@ -1,4 +1,4 @@
-#include "steps/codec/decoder.h"
+#include "steps/metadata/decoder.h"
 
 #include "base/wire.h"
 #include "stepstore/error.h"

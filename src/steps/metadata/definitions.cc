@@ -1,6 +1,6 @@
-#include "steps/codec/definitions.h"
+#include "steps/metadata/definitions.h"
 
-#include "steps/codec/blob.h"
+#include "steps/metadata/blob.h"
 
 #include <algorithm>
 

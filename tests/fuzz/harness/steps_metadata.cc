@@ -1,7 +1,7 @@
 // What a rank's blob of a step holds: sections, definitions, plans, blocks.
 #include "fuzz.h"
 
-#include "steps/codec/decoder.h"
+#include "steps/metadata/decoder.h"
 
 namespace stepstore::steps {
 namespace {

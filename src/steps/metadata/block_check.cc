@@ -1,4 +1,4 @@
-#include "steps/codec/block_check.h"
+#include "steps/metadata/block_check.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-// From blobs to steps: the reader's side of the codec. Installing a step costs little when nothing changed:
+// From blobs to steps: decoding for readers. Installing a step costs little when nothing changed:
 // per rank a header, a look at two caches, and views of the sections. Blocks, values and strings are decoded
 // when they are asked for.
 //
@@ -7,10 +7,10 @@
 #pragma once
 
 #include "base/function_ref.h"
-#include "steps/codec/blob.h"
-#include "steps/codec/definitions.h"
-#include "steps/codec/plan.h"
-#include "steps/codec/spare_buffers.h"
+#include "steps/metadata/blob.h"
+#include "steps/metadata/definitions.h"
+#include "steps/metadata/plan.h"
+#include "steps/metadata/spare_buffers.h"
 #include "steps/types.h"
 
 #include <map>

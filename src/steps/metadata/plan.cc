@@ -1,4 +1,4 @@
-#include "steps/codec/plan.h"
+#include "steps/metadata/plan.h"
 
 #include "base/checksum.h"
 #include "base/wire.h"
