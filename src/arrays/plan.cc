@@ -204,7 +204,7 @@ private:
             plan.places.emplace_back();
             if (is_empty(box, plan.wish.dimensions)) continue;
             const std::uint64_t bytes = volume(box.count, plan.wish.dimensions) * size_of(plan.wish.type);
-            Place& place = plan.places.back();
+            BlockAddress& place = plan.places.back();
             place.object = object;
             if (one_object) {
                 place.offset = place_behind(plan.end, bytes, plan.layout.chunk_size);
@@ -248,20 +248,20 @@ std::vector<std::byte> encode(const Plan& plan)
     to.text(plan.layout.object_class);
     to.varint(plan.layout.chunk_size);
     to.fixed(static_cast<std::uint8_t>(plan.layout.checksum));
-    for (const Place& one : plan.places) {
+    for (const BlockAddress& one : plan.places) {
         to.varint(one.object);
         to.varint(one.offset);
     }
     return bytes;
 }
 
-Place place_of(Bytes plan, int rank, DataLayout& layout)
+BlockAddress address_of(Bytes plan, int rank, DataLayout& layout)
 {
     WireReader from(plan, "rank 0's plan");
     layout.object_class = from.text();
     layout.chunk_size = from.varint();
     layout.checksum = from.fixed<std::uint8_t>() != 0;
-    Place place;
+    BlockAddress place;
     for (int i = 0; i <= rank; ++i) {
         place.object = from.varint();
         place.offset = from.varint();

@@ -18,7 +18,7 @@ WriteWish wish_of(const WriteCall& call, Order order, Memory& memory);
 std::vector<std::byte> encode(const WriteWish& wish);
 
 // Where one rank's block goes.
-struct Place {
+struct BlockAddress {
     std::uint64_t object = 0;
     std::uint64_t offset = 0;
 };
@@ -29,9 +29,9 @@ struct Plan {
     std::shared_ptr<Head> head;
     std::optional<Header> before; // what is appended to
     DataLayout layout;
-    ObjectRange fresh;         // objects that this write makes; count 0: none
-    std::vector<Place> places; // of each rank; one without a block has none
-    std::uint64_t object = 0;  // the first that this write fills; of one_object the only one
+    ObjectRange fresh;                // objects that this write makes; count 0: none
+    std::vector<BlockAddress> places; // of each rank; one without a block has none
+    std::uint64_t object = 0;         // the first that this write fills; of one_object the only one
     std::vector<StoredBlock> blocks;
     std::uint64_t end = 0; // of the object, where it is one
     bool published = false;
@@ -43,7 +43,7 @@ struct Plan {
 Plan make_plan(Store::Session& session, const std::string& name, std::span<const Bytes> wishes);
 std::vector<std::byte> encode(const Plan& plan);
 // What this rank needs of the plan.
-Place place_of(Bytes plan, int rank, DataLayout& layout);
+BlockAddress address_of(Bytes plan, int rank, DataLayout& layout);
 
 // When all data are stored (head.h, from step 2 on). -DER_STALE, -DER_BUSY.
 void publish(Store::Session& session, Plan& plan);

@@ -35,7 +35,7 @@ public:
             });
         number_ = ++session_->requests;
         DataLayout layout;
-        const Place place = place_of(plan, group.rank(), layout);
+        const BlockAddress place = address_of(plan, group.rank(), layout);
         if (in_background) session_->under_way.push_back(this);
         if (is_empty(wish.box, wish.dimensions)) return;
         work_.start(
