@@ -83,8 +83,8 @@ def picture(pool: str, path: str) -> None:
 def prepare(path: str, quick: bool) -> None:
     """Makes runs comparable: each begins with memory that was just used, and after the write-back of the
     previous run."""
-    from stepstore.benchmarks.machine import others_share
-    from stepstore.benchmarks.memory import settle
+    from stepstore.lab.benchmarks.machine import others_share
+    from stepstore.lab.benchmarks.memory import settle
 
     if not quick:
         settle(1 << 29)
@@ -190,7 +190,7 @@ def over_rounds(runs: list[dict], references: list[dict]) -> dict:
 
 def machine(rounds: list[list[dict]]) -> dict:
     """The share of the processors that others used, by round; busy: None if it is not known."""
-    from stepstore.benchmarks.machine import BUSY
+    from stepstore.lab.benchmarks.machine import BUSY
 
     shares = [[run["others"]["share"] for run in runs] for runs in rounds]
     if any(share is None for runs in shares for share in runs):

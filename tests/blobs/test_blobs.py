@@ -19,7 +19,7 @@ import pytest
 
 import stepstore
 from stepstore import _core
-from stepstore.blob_space import array_id, open_writers, registered
+from stepstore.blobs.space import array_id, open_writers, registered
 from stepstore.blobs import LARGEST_SMALL, Blobs, find_place, open_blobs
 from stepstore.errors import DER_CSUM, DER_NO_PERM, DER_NONEXIST, Error
 

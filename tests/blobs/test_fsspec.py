@@ -19,7 +19,7 @@ from fsspec.tests import abstract  # noqa: E402
 import stepstore  # noqa: E402
 from stepstore.blobs import open_blobs  # noqa: E402
 from stepstore.errors import DER_CSUM, Error  # noqa: E402
-from stepstore.fsspec_filesystem import StepstoreFileSystem  # noqa: E402
+from stepstore.blobs.filesystem import StepstoreFileSystem  # noqa: E402
 
 
 @pytest.fixture(autouse=True)

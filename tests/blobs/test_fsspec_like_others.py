@@ -20,7 +20,7 @@ fsspec = pytest.importorskip("fsspec")
 from fsspec.implementations.local import LocalFileSystem  # noqa: E402
 from fsspec.implementations.memory import MemoryFileSystem  # noqa: E402
 
-from stepstore.fsspec_filesystem import StepstoreFileSystem  # noqa: E402
+from stepstore.blobs.filesystem import StepstoreFileSystem  # noqa: E402
 
 FILES = ["f0", "f1", "f2"]
 FOLDERS = ["d0", "d1"]
@@ -307,7 +307,7 @@ def together(pool: str, *programs: str) -> list[str]:
     """Runs programs at once, and gives what each printed. `fs` and `box` are there."""
     head = f"""
         import sys
-        from stepstore.fsspec_filesystem import StepstoreFileSystem
+        from stepstore.blobs.filesystem import StepstoreFileSystem
         fs, box = StepstoreFileSystem(), {pool + "/box"!r}
     """
     running = [

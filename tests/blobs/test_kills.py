@@ -15,7 +15,7 @@ from pathlib import Path
 
 import stepstore
 from stepstore import _core
-from stepstore.blob_space import array_id
+from stepstore.blobs.space import array_id
 from stepstore.blobs import open_blobs
 from stepstore.copying import pools
 from stepstore.copying.containers import Options, Place, Report

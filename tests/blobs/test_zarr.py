@@ -151,7 +151,7 @@ def test_direct_calls_leave_the_rest_to_zarr(pool: str, monkeypatch: pytest.Monk
 
 def _ways(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Gets whether each transfer goes directly."""
-    from stepstore.zarr_pipeline import Pipeline
+    from stepstore.blobs.zarr_pipeline import Pipeline
 
     went: list[bool] = []
     original = Pipeline._goes_directly
@@ -254,7 +254,7 @@ def test_a_url_of_the_filesystem_is_a_store(pool: str) -> None:
     fsspec = pytest.importorskip("fsspec")
     # The entry point of the installed package, in a build tree that is not installed.
     fsspec.register_implementation(
-        "stepstore", "stepstore.fsspec_filesystem.StepstoreFileSystem", clobber=True
+        "stepstore", "stepstore.blobs.filesystem.StepstoreFileSystem", clobber=True
     )
     array = zarr.create_array(f"stepstore://{pool}/box/u.zarr", shape=(1000,), chunks=(100,), dtype="i4")
     array[:] = np.arange(1000)
@@ -267,7 +267,7 @@ def test_the_examples_of_the_document_run(tmp_path: Path, monkeypatch: pytest.Mo
     import fsspec
 
     fsspec.register_implementation(
-        "stepstore", "stepstore.fsspec_filesystem.StepstoreFileSystem", clobber=True
+        "stepstore", "stepstore.blobs.filesystem.StepstoreFileSystem", clobber=True
     )
     monkeypatch.chdir(tmp_path)
     document = (Path(__file__).parents[2] / "docs/zarr.md").read_text()

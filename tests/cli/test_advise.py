@@ -10,9 +10,9 @@ import time
 import pytest
 from stepstore.cli.common import CommandError
 from stepstore.errors import DER_NONEXIST, Error
-from stepstore.simulation import run
-from stepstore.simulation.cluster import load
-from stepstore.simulation.run import Simulator
+from stepstore.lab.simulation import run
+from stepstore.lab.simulation.cluster import load
+from stepstore.lab.simulation.run import Simulator
 
 pytestmark = pytest.mark.skipif(
     os.environ.get("STEPSTORE_TEST_ESTIMATE") != "1", reason="needs stepstore-estimate"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from stepstore.benchmarks import data
+from stepstore.lab.benchmarks import data
 from stepstore.cli.bench import BENCHMARKS
 from stepstore.cli.common import CommandError
 from stepstore.errors import DER_NONEXIST, Error

@@ -11,12 +11,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from stepstore.benchmarks import amr_analysis, application
-from stepstore.benchmarks.application_runs import BP5, Measured
-from stepstore.benchmarks.application_scale import AtScale, BlobModel
-from stepstore.benchmarks.mpi import engine, launcher
+from stepstore.lab.application import amr_analysis
+from stepstore.lab.application import benchmark as application
+from stepstore.lab.application.runs import BP5, Measured
+from stepstore.lab.application.scale import AtScale, BlobModel
+from stepstore.lab.benchmarks.mpi import engine, launcher
 from stepstore.paths import plugin_directory, program
-from stepstore.simulation.experiments import ALIGNED, KV, POSIX
+from stepstore.lab.simulation.experiments import ALIGNED, KV, POSIX
 
 SIMULATE = os.environ.get("STEPSTORE_TEST_SIMULATE") == "1"
 needs_programs = pytest.mark.skipif(

@@ -9,9 +9,9 @@ import os
 
 import pytest
 
-from stepstore.benchmarks.field_figures import statements
-from stepstore.benchmarks.fields import _REPORTED
-from stepstore.benchmarks.records import GOALS, SECOND_REFERENCE
+from stepstore.lab.benchmarks.field_figures import statements
+from stepstore.lab.benchmarks.fields import _REPORTED
+from stepstore.lab.benchmarks.records import GOALS, SECOND_REFERENCE
 
 WHEELS = all(
     importlib.util.find_spec(name) for name in ("fdb5lib", "eckitlib", "metkitlib", "eccodeslib", "eccodes")
@@ -138,7 +138,7 @@ def test_what_is_wrong_is_named(cli):
 
 @FDB5
 def test_without_the_plugin_it_refuses(monkeypatch):
-    from stepstore.benchmarks import fields
+    from stepstore.lab.benchmarks import fields
     from stepstore.cli.common import CommandError
     from stepstore.errors import DER_NONEXIST, Error
 
@@ -151,7 +151,7 @@ def test_without_the_plugin_it_refuses(monkeypatch):
 
 
 def test_without_the_wheels_it_refuses(monkeypatch):
-    from stepstore.benchmarks import fields
+    from stepstore.lab.benchmarks import fields
     from stepstore.cli.common import CommandError
 
     monkeypatch.setattr(fields, "_WHEELS", ("no_such_wheel",))

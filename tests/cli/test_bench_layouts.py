@@ -8,10 +8,10 @@ import json
 import os
 
 import pytest
-from stepstore.benchmarks import layout_figures, layout_presets, layout_statements
-from stepstore.benchmarks.layout_points import Space, chosen_points
-from stepstore.benchmarks.layout_report import Outcome
-from stepstore.benchmarks.records import VERDICTS
+from stepstore.lab.benchmarks import layout_figures, layout_presets, layout_statements
+from stepstore.lab.benchmarks.layout_points import Space, chosen_points
+from stepstore.lab.benchmarks.layout_report import Outcome
+from stepstore.lab.benchmarks.records import VERDICTS
 
 BP5 = os.environ.get("STEPSTORE_TEST_ADIOS2_MPI") == "1"
 pytestmark = pytest.mark.skipif(

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from stepstore.benchmarks.machine import others_share
+from stepstore.lab.benchmarks.machine import others_share
 
 ROOT = Path(__file__).parents[2]
 ROUNDS = 2

@@ -6,7 +6,7 @@ import os
 import shutil
 
 import pytest
-from stepstore.simulation.cluster import load
+from stepstore.lab.simulation.cluster import load
 
 pytestmark = pytest.mark.skipif(
     os.environ.get("STEPSTORE_TEST_SIMULATE") != "1"

@@ -19,7 +19,7 @@ FIGURES = ("one", "two", "three")
 
 def draw(folder, name, simulated=False, title=None, rows=((1, 2.5), (2, 1234567.0))):
     """As a command draws it."""
-    from stepstore.benchmarks.layout_figures import blank_figure, save
+    from stepstore.lab.benchmarks.layout_figures import blank_figure, save
 
     figure, (axis,) = blank_figure(6, 3)
     axis.plot([row[0] for row in rows], [row[1] for row in rows], label="<the series>")
@@ -115,7 +115,7 @@ def test_what_cannot_be_read_is_named(cli, figures, name, text, says):
 
 
 def all_works():
-    from stepstore.reports.chapters import CHAPTERS
+    from stepstore.lab.reports.chapters import CHAPTERS
 
     return [(chapter, work) for chapter in CHAPTERS for work in chapter.works]
 
@@ -159,7 +159,7 @@ def test_a_command_is_known_by_what_it_does_and_not_by_its_size():
 
 
 def test_advice_is_drawn_with_its_reason(cli, tmp_path):
-    from stepstore.reports.advised import draw_advice
+    from stepstore.lab.reports.advised import draw_advice
 
     point = {"point": "kv", "parameters": "Layout=kv", "stabilisation": 1e-3, "acquisition": 2e-3}
     advice = {
@@ -175,9 +175,9 @@ def test_advice_is_drawn_with_its_reason(cli, tmp_path):
 
 
 def test_every_simulated_statement_has_a_reason():
-    from stepstore.simulation import reasons
-    from stepstore.simulation.field_statements import FIELD_STATEMENTS
-    from stepstore.simulation.statements import STATEMENTS
+    from stepstore.lab.simulation import reasons
+    from stepstore.lab.simulation.field_statements import FIELD_STATEMENTS
+    from stepstore.lab.simulation.statements import STATEMENTS
 
     stated = {one.text for one in (*STATEMENTS, *FIELD_STATEMENTS)}
     assert stated == set(reasons._REASONS)

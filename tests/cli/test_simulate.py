@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 
 import pytest
-from stepstore.simulation.cluster import FOLDER, load
+from stepstore.lab.simulation.cluster import FOLDER, load
 
 pytestmark = pytest.mark.skipif(
     os.environ.get("STEPSTORE_TEST_SIMULATE") != "1", reason="needs stepstore-simulate (SimGrid)"

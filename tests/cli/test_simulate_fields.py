@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 from stepstore.cli.common import CommandError
-from stepstore.simulation.cluster import Cluster, Parameter, load, named
-from stepstore.simulation.run import Simulator
+from stepstore.lab.simulation.cluster import Cluster, Parameter, load, named
+from stepstore.lab.simulation.run import Simulator
 
 pytestmark = pytest.mark.skipif(
     os.environ.get("STEPSTORE_TEST_SIMULATE") != "1", reason="needs stepstore-simulate (SimGrid)"

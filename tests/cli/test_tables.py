@@ -16,8 +16,8 @@ from datetime import UTC, datetime
 
 import pytest
 from rich.console import Console
-from stepstore.benchmarks.field_figures import statements
-from stepstore.benchmarks.report import Case
+from stepstore.lab.benchmarks.field_figures import statements
+from stepstore.lab.benchmarks.report import Case
 from stepstore.cli.common import Settings, facts, show, table
 
 

@@ -7,6 +7,6 @@ import typer
 
 def advise(context: typer.Context) -> None:
     """Say which layout and parameters a job should take on a cluster, with predicted times and the reason."""
-    from stepstore.simulation.advise import advise as run
+    from stepstore.lab.simulation.advise import advise as run
 
     run(list(context.args))

@@ -1,5 +1,5 @@
 """stepstore bench: runs the project's benchmarks, programs of their own or modules of
-stepstore.benchmarks."""
+stepstore.lab.benchmarks."""
 
 from __future__ import annotations
 
@@ -32,36 +32,36 @@ PROGRAMS = {
 }
 MODULES = {
     "metadata": (
-        "stepstore.benchmarks.metadata:metadata",
+        "stepstore.lab.benchmarks.metadata:metadata",
         "ADIOS2's PerfMetaData through the plugin next to BP5",
     ),
     "layouts": (
-        "stepstore.benchmarks.layouts:layouts",
+        "stepstore.lab.benchmarks.layouts:layouts",
         "metadata of steps for every point of the design space, next to BP5",
     ),
     "application": (
-        "stepstore.benchmarks.application:application",
+        "stepstore.lab.application.benchmark:application",
         "a simulation with adaptive refinement: the share of its output that metadata takes, next to BP5",
     ),
-    "data": ("stepstore.benchmarks.data:data", "write and read bandwidth through the plugin next to BP5"),
+    "data": ("stepstore.lab.benchmarks.data:data", "write and read bandwidth through the plugin next to BP5"),
     "decomposed": (
-        "stepstore.benchmarks.decomposed:decomposed",
+        "stepstore.lab.benchmarks.decomposed:decomposed",
         "an array in blocks of ranks through the C arrays, next to MPI-IO and parallel HDF5",
     ),
     "open": (
-        "stepstore.benchmarks.data:open_",
+        "stepstore.lab.benchmarks.data:open_",
         "opening a stream of 10,000 steps and reading its last, next to BP5",
     ),
     "fields": (
-        "stepstore.benchmarks.fields:fields",
+        "stepstore.lab.benchmarks.fields:fields",
         "FDB's C++ interface on its engine for files and on Stepstore: archive, list, retrieve",
     ),
     "xarray": (
-        "stepstore.benchmarks.xarray:xarray",
+        "stepstore.lab.benchmarks.xarray:xarray",
         "a stream opened and loaded with xarray, next to numpy.fromfile of the same bytes",
     ),
     "zarr": (
-        "stepstore.benchmarks.zarr_chunks:zarr_chunks",
+        "stepstore.lab.benchmarks.zarr_chunks:zarr_chunks",
         "Zarr's chunks through stepstore.zarr.Store next to zarr-python's LocalStore",
     ),
 }

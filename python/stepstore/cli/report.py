@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 import stepstore
-from stepstore.benchmarks.records import write_whole
+from stepstore.lab.benchmarks.records import write_whole
 from stepstore.cli.common import CommandError, ExitCode, progress_line, show, usage_error
 
 
@@ -43,10 +43,10 @@ def report(
     --figures to --from.
     """
     _require_jinja()
-    from stepstore.reports.chapters import CHAPTERS
-    from stepstore.reports.collected import collect
-    from stepstore.reports.page import render
-    from stepstore.reports.run import Run
+    from stepstore.lab.reports.chapters import CHAPTERS
+    from stepstore.lab.reports.collected import collect
+    from stepstore.lab.reports.page import render
+    from stepstore.lab.reports.run import Run
 
     folders = list(taken or [])
     for folder in folders:

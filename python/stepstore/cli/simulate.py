@@ -7,6 +7,6 @@ import typer
 
 def simulate(context: typer.Context) -> None:
     """Predict the times of a job on a simulated cluster; 'simulate figures' draws the reference's figures."""
-    from stepstore.simulation.command import simulate as run
+    from stepstore.lab.simulation.command import simulate as run
 
     run(list(context.args))

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from stepstore import _core
-from stepstore.blob_space import DATA_HI, WRITERS_HI
+from stepstore.blobs.space import DATA_HI, WRITERS_HI
 from stepstore.blobs import DIRECTORY_HI
 from stepstore.buffers import decode_key
 from stepstore.copying.mark import MARK_HI
