@@ -8,7 +8,7 @@ import subprocess
 import time
 
 import pytest
-from stepstore.cli.common import CommandError
+from stepstore.console import CommandError
 from stepstore.errors import DER_NONEXIST, Error
 from stepstore.lab.simulation import run
 from stepstore.lab.simulation.cluster import load

@@ -9,11 +9,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-
-from stepstore.lab.benchmarks import data
 from stepstore.cli.bench import BENCHMARKS
-from stepstore.cli.common import CommandError
+from stepstore.console import CommandError
 from stepstore.errors import DER_NONEXIST, Error
+from stepstore.lab.benchmarks import data
 
 PLUGIN = os.environ.get("STEPSTORE_TEST_PLUGIN") == "1"
 METADATA = PLUGIN and bool(os.environ.get("STEPSTORE_PERFMETADATA"))

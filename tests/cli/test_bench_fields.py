@@ -8,7 +8,6 @@ import json
 import os
 
 import pytest
-
 from stepstore.lab.benchmarks.field_figures import statements
 from stepstore.lab.benchmarks.fields import _REPORTED
 from stepstore.lab.benchmarks.records import GOALS, SECOND_REFERENCE
@@ -138,9 +137,9 @@ def test_what_is_wrong_is_named(cli):
 
 @FDB5
 def test_without_the_plugin_it_refuses(monkeypatch):
-    from stepstore.lab.benchmarks import fields
-    from stepstore.cli.common import CommandError
+    from stepstore.console import CommandError
     from stepstore.errors import DER_NONEXIST, Error
+    from stepstore.lab.benchmarks import fields
 
     def missing():
         raise Error(DER_NONEXIST, "the FDB5 plugin was not built")
@@ -151,8 +150,8 @@ def test_without_the_plugin_it_refuses(monkeypatch):
 
 
 def test_without_the_wheels_it_refuses(monkeypatch):
+    from stepstore.console import CommandError
     from stepstore.lab.benchmarks import fields
-    from stepstore.cli.common import CommandError
 
     monkeypatch.setattr(fields, "_WHEELS", ("no_such_wheel",))
     with pytest.raises(CommandError, match="no_such_wheel.*pip install"):

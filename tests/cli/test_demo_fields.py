@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from stepstore.cli.common import CommandError
+from stepstore.console import CommandError
 from stepstore.demos import fields, weather
 
 HAVE_FDB = os.environ.get("STEPSTORE_TEST_FDB5") == "1" and all(

@@ -309,7 +309,7 @@ _OWN_WORDS = {
 
 
 def test_commands_print_through_one_place():
-    """styled(), show(), table(), emit() and their like (stepstore.cli.common) show any text. Nothing else
+    """styled(), show(), table(), emit() and their like (stepstore.console, stepstore.cli.common) show any text. Nothing else
     prints."""
     found = []
     for file in sorted((Path(stepstore.__file__).parent / "cli").glob("*.py")):

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
-from stepstore.cli.common import CommandError
+from stepstore.console import CommandError
 from stepstore.lab.simulation.cluster import Cluster, Parameter, load, named
 from stepstore.lab.simulation.run import Simulator
 

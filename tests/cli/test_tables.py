@@ -16,9 +16,9 @@ from datetime import UTC, datetime
 
 import pytest
 from rich.console import Console
+from stepstore.console import Settings, facts, show, table
 from stepstore.lab.benchmarks.field_figures import statements
 from stepstore.lab.benchmarks.report import Case
-from stepstore.cli.common import Settings, facts, show, table
 
 
 def printed(what, width):

@@ -27,7 +27,7 @@ def read_table():
     return [Room(cells) for cells in rows]
 
 
-def reservation_of(path, rooms):
+def room_of(path, rooms):
     """The room with the longest path that `path`, relative to the repository, lies in."""
     found = [(len(p), room) for room in rooms for p in room.paths if path == p or path.startswith(p + "/")]
     return max(found, key=lambda pair: pair[0])[1] if found else None
@@ -54,7 +54,7 @@ def violations(rooms):
     ]
     for source in sources:
         name = source.relative_to(ROOT).as_posix()
-        room = reservation_of(name, rooms)
+        room = room_of(name, rooms)
         if room is None:
             yield f"{name}: lies in no room of the table"
             continue
@@ -68,7 +68,7 @@ def violations(rooms):
                 if owner and room.name not in owner:
                     yield f"{name}:{number}: {match.group(1)} is for {' and '.join(owner)} alone"
                 continue
-            other = reservation_of(target, rooms)
+            other = room_of(target, rooms)
             if other is None:
                 yield f"{name}:{number}: {target} lies in no room of the table"
             elif other is not room and other.name not in room.uses:

@@ -14,16 +14,8 @@ import typer
 from typer.core import TyperGroup
 
 import stepstore
-from stepstore.cli.common import (
-    CommandError,
-    ExitCode,
-    JsonOption,
-    Settings,
-    emit,
-    exit_code_of,
-    fail,
-    prepare_console,
-)
+from stepstore.cli.common import JsonOption, emit, exit_code_of, fail
+from stepstore.console import CommandError, ExitCode, Settings, prepare_console
 from stepstore.errors import Error
 from stepstore.paths import PRELOAD, daos_root, fdb5_directories, plugin_directory
 

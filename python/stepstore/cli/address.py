@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from stepstore import _core
 from stepstore.buffers import escape, unescape
-from stepstore.cli.common import CommandError, ExitCode, usage_error
+from stepstore.cli.common import usage_error
+from stepstore.console import CommandError, ExitCode
 from stepstore.errors import DER_INVAL, DER_NONEXIST, Error
 from stepstore.store import Container, ObjectId, Pool
 

@@ -11,7 +11,8 @@ from typing import Annotated
 
 import typer
 
-from stepstore.cli.common import CommandError, ExitCode, emit_json, usage_error
+from stepstore.cli.common import usage_error
+from stepstore.console import CommandError, ExitCode, emit_json
 from stepstore.paths import program
 from stepstore.processes import run_program
 

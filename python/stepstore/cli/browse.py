@@ -13,18 +13,8 @@ from stepstore import _core
 from stepstore.array import Array
 from stepstore.buffers import decode_key, escape
 from stepstore.cli.address import Address, not_found, open_container, resolve
-from stepstore.cli.common import (
-    JsonOption,
-    SnapshotOption,
-    emit,
-    facts,
-    human_bytes,
-    moment,
-    table,
-    usage_error,
-    warn,
-    write_value,
-)
+from stepstore.cli.common import JsonOption, SnapshotOption, emit, usage_error, warn, write_value
+from stepstore.console import facts, human_bytes, moment, table
 from stepstore.copying.mark import unfinished
 from stepstore.errors import DER_INVAL, DER_NONEXIST, Error
 from stepstore.key_value import KeyValue

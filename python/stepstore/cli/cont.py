@@ -9,7 +9,8 @@ import typer
 from stepstore import _core
 from stepstore.cli.address import Address, check_text, resolve
 from stepstore.cli.browse import container_summary, for_people
-from stepstore.cli.common import JsonOption, YesOption, confirm, emit, facts, show, table, usage_error
+from stepstore.cli.common import JsonOption, YesOption, confirm, emit, usage_error
+from stepstore.console import facts, show, table
 from stepstore.store import Pool
 
 app = typer.Typer(help="Containers: objects that live and are snapshotted together.", no_args_is_help=True)

@@ -18,16 +18,8 @@ from rich.progress import (
 )
 
 from stepstore.cli.address import Address, check_text, is_pool, resolve
-from stepstore.cli.common import (
-    JsonOption,
-    Settings,
-    emit,
-    human_bytes,
-    human_time,
-    on_interrupt,
-    usage_error,
-    warn,
-)
+from stepstore.cli.common import JsonOption, emit, on_interrupt, usage_error, warn
+from stepstore.console import Settings, human_bytes, human_time
 from stepstore.copying import bp, fdb, pools
 from stepstore.copying.containers import Options, Place, Report
 

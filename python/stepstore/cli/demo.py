@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from stepstore.cli.common import JsonOption, emit_json, show
+from stepstore.cli.common import JsonOption
+from stepstore.console import emit_json, show
 
 app = typer.Typer(
     help="Run a demonstration. It sets up what it needs, says what it does, and checks the result.",

@@ -12,21 +12,17 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from stepstore import _core
 from stepstore.cli.address import check_text
-from stepstore.cli.common import (
+from stepstore.cli.common import JsonOption, YesOption, confirm, emit, warn
+from stepstore.console import (
     CommandError,
     ExitCode,
-    JsonOption,
     Settings,
-    YesOption,
-    confirm,
-    emit,
     emit_json,
     facts,
     human_bytes,
     show,
     styled,
     table,
-    warn,
 )
 from stepstore.errors import DER_NONEXIST, Error
 from stepstore.store import Pool

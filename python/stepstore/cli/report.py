@@ -11,8 +11,9 @@ from typing import Annotated
 import typer
 
 import stepstore
+from stepstore.cli.common import progress_line, usage_error
+from stepstore.console import CommandError, ExitCode, show
 from stepstore.lab.benchmarks.records import write_whole
-from stepstore.cli.common import CommandError, ExitCode, progress_line, show, usage_error
 
 
 def report(

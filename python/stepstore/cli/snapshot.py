@@ -9,8 +9,9 @@ import typer
 
 from stepstore import steps
 from stepstore.cli.address import open_container, resolve
-from stepstore.cli.common import JsonOption, YesOption, confirm, emit, show, table, usage_error
+from stepstore.cli.common import JsonOption, YesOption, confirm, emit, usage_error
 from stepstore.cli.cont import ContainerArgument, container_address
+from stepstore.console import show, table
 from stepstore.store import Pool
 
 app = typer.Typer(help="Snapshots: a container as it was.", no_args_is_help=True)

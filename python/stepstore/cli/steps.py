@@ -15,20 +15,8 @@ from stepstore import _core
 from stepstore.buffers import escape
 from stepstore.cli.address import not_found, open_container, resolve
 from stepstore.cli.browse import streams_of
-from stepstore.cli.common import (
-    JsonOption,
-    Settings,
-    SnapshotOption,
-    YesOption,
-    confirm,
-    emit_json,
-    human_bytes,
-    human_time,
-    show,
-    styled,
-    table,
-    usage_error,
-)
+from stepstore.cli.common import JsonOption, SnapshotOption, YesOption, confirm, usage_error
+from stepstore.console import Settings, emit_json, human_bytes, human_time, show, styled, table
 from stepstore.printable import printable
 from stepstore.steps import Steps, Structure, Variable, open_steps
 

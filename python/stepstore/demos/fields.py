@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from stepstore.cli.common import CommandError, ExitCode, human_bytes, human_time
+from stepstore.console import CommandError, ExitCode, human_bytes, human_time
 from stepstore.demos import weather
 from stepstore.fdb5 import load_fdb
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from stepstore.cli.common import CommandError, ExitCode, human_bytes, human_time
+from stepstore.console import CommandError, ExitCode, human_bytes, human_time
 from stepstore.errors import DER_NONEXIST
 
 if TYPE_CHECKING:
@@ -88,6 +88,7 @@ def _refuse_to_replace(settings: Settings) -> None:
 
 def _write(settings: Settings, say: Say) -> tuple[np.ndarray, np.ndarray, float]:
     import adios2
+
     import stepstore  # noqa: F401  (brings the engine)
 
     u, v = _initial(settings.size)
@@ -116,6 +117,7 @@ def _write(settings: Settings, say: Say) -> tuple[np.ndarray, np.ndarray, float]
 
 def _compare(settings: Settings, u: np.ndarray, v: np.ndarray) -> None:
     import numpy as np
+
     import stepstore
 
     with stepstore.open_steps(settings.location) as steps:

@@ -10,16 +10,16 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from stepstore.lab.benchmarks import memory
+from stepstore.console import emit_json, show, table
 from stepstore.lab.application.figures import draw_plane, draw_scale, draw_times
 from stepstore.lab.application.runs import BP5, Application, Measured
 from stepstore.lab.application.scale import OVER, PUBLISHED_SHARE, AtScale, BlobModel, simulated
+from stepstore.lab.benchmarks import memory
 from stepstore.lab.benchmarks.layout_figures import require_matplotlib
 from stepstore.lab.benchmarks.layout_report import machine_line
 from stepstore.lab.benchmarks.machine import others_share
 from stepstore.lab.benchmarks.options import Parser, numbers, words
 from stepstore.lab.benchmarks.records import write_statements
-from stepstore.cli.common import emit_json, show, table
 from stepstore.lab.simulation.cluster import load, named
 from stepstore.lab.simulation.experiments import ALIGNED, KV, POSIX
 from stepstore.lab.simulation.run import Simulator

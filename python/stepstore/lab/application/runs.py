@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from stepstore.lab.benchmarks.mpi import ADIOS2_WITH_MPI, engine, run, run_line
-from stepstore.cli.common import CommandError, ExitCode
+from stepstore.console import CommandError, ExitCode
 from stepstore.errors import Error
+from stepstore.lab.benchmarks.mpi import ADIOS2_WITH_MPI, engine, run, run_line
 from stepstore.paths import program
 
 BP5 = "bp5"

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from stepstore.console import CommandError
 from stepstore.lab.application.runs import Application, Measured, features
-from stepstore.cli.common import CommandError
 from stepstore.lab.simulation.experiments import ALIGNED, DENSE, KV, OURS, POSIX
 from stepstore.lab.simulation.run import Simulator
 

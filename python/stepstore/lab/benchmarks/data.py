@@ -9,12 +9,12 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from stepstore.console import CommandError, ExitCode
+from stepstore.errors import Error
 from stepstore.lab.benchmarks import memory
 from stepstore.lab.benchmarks.mpi import ADIOS2_WITH_MPI, engine, run
 from stepstore.lab.benchmarks.options import Parser
 from stepstore.lab.benchmarks.report import Case, report
-from stepstore.cli.common import CommandError, ExitCode
-from stepstore.errors import Error
 from stepstore.paths import program
 
 _MIB = 1 << 20

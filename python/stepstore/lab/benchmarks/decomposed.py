@@ -10,13 +10,13 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from stepstore.console import CommandError, ExitCode
+from stepstore.errors import Error
 from stepstore.lab.benchmarks import memory
-from stepstore.lab.benchmarks.mpi import run
 from stepstore.lab.benchmarks import options as kinds
+from stepstore.lab.benchmarks.mpi import run
 from stepstore.lab.benchmarks.options import Parser
 from stepstore.lab.benchmarks.report import Case, report
-from stepstore.cli.common import CommandError, ExitCode
-from stepstore.errors import Error
 from stepstore.paths import program
 
 _MIB = 1 << 20

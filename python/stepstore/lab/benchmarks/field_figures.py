@@ -7,9 +7,9 @@ import statistics
 from pathlib import Path
 from typing import Any
 
+from stepstore.console import human_bytes
 from stepstore.lab.benchmarks.layout_figures import COLOURS, save
 from stepstore.lab.benchmarks.records import GOALS, SECOND_REFERENCE, write_statements
-from stepstore.cli.common import human_bytes
 
 _NEAR = 0.25  # as for the simulated cluster
 

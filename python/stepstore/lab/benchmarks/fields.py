@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from stepstore.console import CommandError, ExitCode, human_bytes, show
+from stepstore.errors import Error
 from stepstore.lab.benchmarks import ceph, memory
 from stepstore.lab.benchmarks.field_figures import write_figures
 from stepstore.lab.benchmarks.grib import PARAMETERS, write_plan
@@ -22,8 +24,6 @@ from stepstore.lab.benchmarks.layout_figures import require_matplotlib
 from stepstore.lab.benchmarks.machine import others_share
 from stepstore.lab.benchmarks.options import Parser
 from stepstore.lab.benchmarks.report import Case, report
-from stepstore.cli.common import CommandError, ExitCode, human_bytes, show
-from stepstore.errors import Error
 from stepstore.paths import fdb5_directories, program
 from stepstore.processes import run_program
 from stepstore.store import Pool

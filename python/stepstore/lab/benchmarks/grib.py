@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from stepstore.cli.common import CommandError
+from stepstore.console import CommandError
 
 # Parameters of pressure levels whose messages have the same sections: z t u v q w vo d r o3 and some of
 # clouds and rain.

@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from stepstore.console import CommandError, ExitCode
 from stepstore.lab.benchmarks.layout_presets import space, windows
 from stepstore.lab.benchmarks.layout_report import Outcome
 from stepstore.lab.benchmarks.records import describe, write_whole
-from stepstore.cli.common import CommandError, ExitCode
 
 COLOURS = ("#2a6f97", "#f4a259", "#6a994e", "#bc4749", "#7b6d8d", "#555555")
 _MOST_BARS = 24

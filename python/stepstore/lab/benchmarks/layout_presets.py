@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+from stepstore.console import show, table
 from stepstore.lab.benchmarks.layout_report import Outcome
-from stepstore.cli.common import show, table
 
 _WINDOWS = 10
 

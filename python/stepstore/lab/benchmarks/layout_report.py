@@ -6,9 +6,9 @@ from argparse import Namespace
 from statistics import mean, median
 from typing import Any
 
+from stepstore.console import emit_json, show, table
 from stepstore.lab.benchmarks import machine
 from stepstore.lab.benchmarks.layout_points import Point
-from stepstore.cli.common import emit_json, show, table
 
 GOAL = 1 / 3  # of BP5's time end to end
 

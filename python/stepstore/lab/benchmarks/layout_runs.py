@@ -9,11 +9,11 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
+from stepstore.console import CommandError, ExitCode
+from stepstore.errors import Error
 from stepstore.lab.benchmarks import ceph
 from stepstore.lab.benchmarks.layout_points import Point
 from stepstore.lab.benchmarks.mpi import run
-from stepstore.cli.common import CommandError, ExitCode
-from stepstore.errors import Error
 from stepstore.paths import program
 
 BP5 = "bp5"

@@ -10,6 +10,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
+from stepstore.console import show
 from stepstore.lab.benchmarks import ceph, memory
 from stepstore.lab.benchmarks.layout_figures import draw, require_matplotlib
 from stepstore.lab.benchmarks.layout_points import Point, Space, chosen_points
@@ -20,7 +21,6 @@ from stepstore.lab.benchmarks.layout_statements import statements, statements_of
 from stepstore.lab.benchmarks.machine import others_share
 from stepstore.lab.benchmarks.options import Parser, words
 from stepstore.lab.benchmarks.records import write_statements
-from stepstore.cli.common import show
 
 _RANK_BYTES = 48 << 20  # that a rank needs beside its blobs
 LOCAL = " (local)"

@@ -10,11 +10,11 @@ import tempfile
 from argparse import Namespace
 from pathlib import Path
 
+from stepstore.console import CommandError, ExitCode
 from stepstore.lab.benchmarks import ceph
 from stepstore.lab.benchmarks.mpi import engine, run
 from stepstore.lab.benchmarks.options import Parser
 from stepstore.lab.benchmarks.report import Case, report
-from stepstore.cli.common import CommandError, ExitCode
 from stepstore.steps import open_steps
 
 _SETS = ("e3sm", "warpx")

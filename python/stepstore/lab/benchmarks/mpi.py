@@ -9,8 +9,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from stepstore.console import CommandError, ExitCode
 from stepstore.lab.benchmarks.options import words
-from stepstore.cli.common import CommandError, ExitCode
 from stepstore.paths import PRELOAD, plugin_directory
 from stepstore.processes import run_program
 

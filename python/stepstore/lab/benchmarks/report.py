@@ -6,7 +6,7 @@ import statistics
 from dataclasses import dataclass, field
 from typing import Any
 
-from stepstore.cli.common import emit_json, show, table
+from stepstore.console import emit_json, show, table
 
 
 @dataclass

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from stepstore.console import CommandError, ExitCode
 from stepstore.lab.benchmarks import memory
 from stepstore.lab.benchmarks.options import Parser
 from stepstore.lab.benchmarks.report import Case, report
-from stepstore.cli.common import CommandError, ExitCode
 
 _MIB = 1 << 20
 _ROW = 512  # doubles of a row

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from stepstore.console import human_bytes
 from stepstore.lab.benchmarks.layout_figures import COLOURS, blank_figure, save
-from stepstore.cli.common import human_bytes
 
 
 def draw_advice(advice: dict[str, Any], folder: Path, command: str) -> None:

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from stepstore.console import CommandError
 from stepstore.lab.benchmarks.machine import BUSY
 from stepstore.lab.benchmarks.records import FIRST_REFERENCE, SECOND_REFERENCE, VERDICTS
-from stepstore.cli.common import CommandError
 
 _STATEMENTS = ".statements.json"
 

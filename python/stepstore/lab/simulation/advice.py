@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from stepstore.console import human_bytes, human_time
 from stepstore.lab.benchmarks.layout_points import Point, Space
-from stepstore.cli.common import human_bytes, human_time
 from stepstore.lab.simulation.run import Simulator
 
 _WORTH = 0.02  # a variant of the best layout that gains less is not worth a parameter

@@ -9,8 +9,8 @@ import tempfile
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from stepstore.console import CommandError, ExitCode, emit_json, human_bytes, human_time, show, table
 from stepstore.lab.benchmarks.layout_points import Space, chosen_points
-from stepstore.cli.common import CommandError, ExitCode, emit_json, human_bytes, human_time, show, table
 from stepstore.lab.simulation.advice import Advice, Advisor, Job
 from stepstore.lab.simulation.cluster import load, named
 from stepstore.lab.simulation.command import chosen_parameters, cluster_options, space_of

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from stepstore.cli.common import CommandError
+from stepstore.console import CommandError
 
 FOLDER = Path(__file__).parent / "clusters"
 REFERENCE = FOLDER / "reference.toml"

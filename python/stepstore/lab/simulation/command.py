@@ -9,13 +9,12 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+from stepstore.console import CommandError, emit_json, show, table
 from stepstore.lab.benchmarks.layout_figures import require_matplotlib
 from stepstore.lab.benchmarks.layout_points import Point, Space, chosen_points
 from stepstore.lab.benchmarks.layout_report import Outcome, report_json, report_table
 from stepstore.lab.benchmarks.options import words
 from stepstore.lab.benchmarks.records import write_statements
-from stepstore.cli.common import CommandError, emit_json, show, table
-from stepstore.paths import program
 from stepstore.lab.simulation.cluster import load, named
 from stepstore.lab.simulation.experiments import Experiments
 from stepstore.lab.simulation.field_experiments import FieldExperiments
@@ -27,6 +26,7 @@ from stepstore.lab.simulation.measure import measure, validate
 from stepstore.lab.simulation.reasons import why
 from stepstore.lab.simulation.run import Simulator
 from stepstore.lab.simulation.statements import GOAL, STATEMENTS, Statement
+from stepstore.paths import program
 
 
 def simulate(arguments: list[str]) -> None:

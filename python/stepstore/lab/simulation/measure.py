@@ -13,16 +13,16 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
+from stepstore.console import CommandError, emit_json, show, table
 from stepstore.lab.benchmarks.layout_points import Space
 from stepstore.lab.benchmarks.layout_runs import Program, Run
 from stepstore.lab.benchmarks.machine import BUSY, others_share
 from stepstore.lab.benchmarks.mpi import run as run_mpi
 from stepstore.lab.benchmarks.options import numbers
-from stepstore.cli.common import CommandError, emit_json, show, table
-from stepstore.paths import program
-from stepstore.processes import run_program
 from stepstore.lab.simulation.cluster import Parameter, load, named
 from stepstore.lab.simulation.run import Simulator
+from stepstore.paths import program
+from stepstore.processes import run_program
 
 _SIZES = {"5KiB": 5 << 10, "56KiB": 56 << 10}
 _STEPS = 200

@@ -11,10 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from stepstore.cli.common import CommandError, ExitCode
+from stepstore.console import CommandError, ExitCode
 from stepstore.errors import Error
-from stepstore.paths import program
 from stepstore.lab.simulation.cluster import Cluster
+from stepstore.paths import program
 
 SIMULATE = "stepstore-simulate"
 
