@@ -18,7 +18,7 @@ from stepstore import _core
 from stepstore.blobs.space import array_id
 from stepstore.blobs import open_blobs
 from stepstore.copying import pools
-from stepstore.copying.containers import Options, Place, Report
+from stepstore.copying.task import Options, Place, Report
 from stepstore.copying.mark import unfinished
 
 KEYS = [f"k{number}" for number in range(6)]

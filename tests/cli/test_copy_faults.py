@@ -13,7 +13,7 @@ import stepstore
 from conftest import object_names, write_stream
 from copies import contents, everything, healthy
 from stepstore.copying import containers, plan, pools
-from stepstore.copying.containers import Options, Place, Report
+from stepstore.copying.task import Options, Place, Report
 from stepstore.copying.mark import unfinished
 from stepstore.errors import DER_INVAL, Error
 from stepstore.paths import daos_root

@@ -7,7 +7,7 @@ import pytest
 from copies import contents, healthy
 from stepstore import _core
 from stepstore.copying import pools
-from stepstore.copying.containers import Options, Place, Report
+from stepstore.copying.task import Options, Place, Report
 from stepstore.copying.mark import MARK_HI
 from stepstore.errors import DER_BUSY, DER_EXIST, Error
 from stepstore.key_value import KeyValue

@@ -13,7 +13,7 @@ import pytest
 import stepstore
 from copies import everything, healthy
 from stepstore.copying import bp
-from stepstore.copying.containers import Options, Place, Report
+from stepstore.copying.task import Options, Place, Report
 from stepstore.demos import fields, weather
 from stepstore.fdb5 import load_fdb
 from stepstore.steps import open_steps

@@ -309,8 +309,8 @@ _OWN_WORDS = {
 
 
 def test_commands_print_through_one_place():
-    """styled(), show(), table(), emit() and their like (stepstore.console, stepstore.cli.common) show any text. Nothing else
-    prints."""
+    """styled(), show(), table(), emit() and their like (stepstore.console and cli.common) show any text.
+    Nothing else prints."""
     found = []
     for file in sorted((Path(stepstore.__file__).parent / "cli").glob("*.py")):
         if file.name == "common.py":

@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""Compares the #include lines of the sources with the table of docs/design/rooms.md.
+"""Compares the #include lines of the sources, and the imports of the Python package, with the tables of
+docs/design/rooms.md.
 
-Fails where a room includes what it may not, where an arrow points down the table, and where a room includes a
-library that it does not name.
+Fails if a room uses what it may not, or a library that another one owns, if an arrow points down the table,
+and if Python modules import each other in a circle.
 """
 
+import ast
+import graphlib
 import re
 import sys
 from pathlib import Path
@@ -49,6 +52,7 @@ def violations(rooms):
             elif place[used] >= place[room.name]:
                 yield f"{TABLE.name}: {room.name} uses {used}, which stands below it"
     owners = [(library, room.name) for room in rooms for library in room.libraries]
+    yield from violations_of_python(rooms, owners)
     sources = [
         path for top in TOP for path in sorted((ROOT / top).rglob("*")) if path.suffix in (".cc", ".h", ".c")
     ]
@@ -75,12 +79,54 @@ def violations(rooms):
                 yield f"{name}:{number}: {room.name} may not include {target} of {other.name}"
 
 
+def imports(source):
+    """Each name that a Python source imports, as module or module.name, with the line."""
+    for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{source}: an import without the package's name"
+            yield from ((f"{node.module}.{alias.name}", node.lineno) for alias in node.names)
+
+
+def violations_of_python(rooms, owners):
+    modules = {}
+    for source in sorted((ROOT / "python/stepstore").rglob("*.py")):
+        parts = source.relative_to(ROOT / "python").with_suffix("").parts
+        modules[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = source
+    graph = {}
+    for module, source in modules.items():
+        name = source.relative_to(ROOT).as_posix()
+        room = room_of(name, rooms)
+        if room is None:
+            yield f"{name}: lies in no room of the table"
+            continue
+        for imported, line in imports(source):
+            package = imported.split(".")[0]
+            owner = [o for library, o in owners if package == library]
+            if owner and room.name not in owner:
+                yield f"{name}:{line}: {package} is for {' and '.join(owner)} alone"
+            used = imported if imported in modules else imported.rpartition(".")[0]
+            if used not in modules or imported == "stepstore._core":
+                continue
+            if used != module:
+                graph.setdefault(module, set()).add(used)
+            target = modules[used].relative_to(ROOT).as_posix()
+            other = room_of(target, rooms)
+            if other is not None and other is not room and other.name not in room.uses:
+                yield f"{name}:{line}: {room.name} may not import {target} of {other.name}"
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as error:
+        yield f"modules import each other: {' <- '.join(error.args[1])}"
+
+
 def main():
     rooms = read_table()
     if len(rooms) < 10:
         sys.exit(f"{TABLE}: the table of the rooms was not found")
     found = list(violations(rooms))
-    print("\n".join(found) if found else f"{len(rooms)} rooms: every include is in the table")
+    print("\n".join(found) if found else f"{len(rooms)} rooms: every include and import is in its table")
     sys.exit(1 if found else 0)
 
 

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from fsspec.spec import AbstractBufferedFile  # type: ignore[import-untyped]
+from fsspec.spec import AbstractBufferedFile, AbstractFileSystem  # type: ignore[import-untyped]
 
 from stepstore.blobs.append import BlobAppender
 from stepstore.blobs import BlobReader, BlobWriter
 from stepstore.buffers import memory_of
 from stepstore.errors import DER_NONEXIST, Error
 from stepstore.blobs.object_files import ArrayReader, ValueReader
-
-if TYPE_CHECKING:
-    from stepstore.blobs.filesystem import StepstoreFileSystem
 
 Reader = BlobReader | ValueReader | ArrayReader
 
@@ -37,7 +34,7 @@ class StepstoreFile(AbstractBufferedFile):  # type: ignore[misc]
         What fsspec's own class takes.
     """
 
-    def __init__(self, fs: StepstoreFileSystem, path: str, mode: str, block_size: int, **kwargs: Any) -> None:
+    def __init__(self, fs: AbstractFileSystem, path: str, mode: str, block_size: int, **kwargs: Any) -> None:
         self.closed = True  # nothing to close if this fails
         self._reader: Reader | None = None
         self._writer: BlobWriter | BlobAppender | None = None

@@ -27,7 +27,7 @@ from zarr.core.codec_pipeline import BatchedCodecPipeline, fill_value_or_default
 from zarr.registry import register_pipeline
 from zarr.storage import StorePath
 
-from stepstore.zarr import Store
+from stepstore.blobs.zarr import Store
 
 _LARGEST = 64 << 10
 _TOGETHER = 256  # chunks, after which other tasks have their turn

@@ -21,7 +21,7 @@ from stepstore.cli.address import Address, check_text, is_pool, resolve
 from stepstore.cli.common import JsonOption, emit, on_interrupt, usage_error, warn
 from stepstore.console import Settings, human_bytes, human_time
 from stepstore.copying import bp, fdb, pools
-from stepstore.copying.containers import Options, Place, Report
+from stepstore.copying.task import Options, Place, Report
 
 if TYPE_CHECKING:
     from typing import Self

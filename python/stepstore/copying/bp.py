@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from stepstore import _core
-from stepstore.copying.containers import Options, Place, Report
+from stepstore.copying.task import Options, Place, Report
 from stepstore.copying.mark import Mark
 from stepstore.copying.plan import STREAMS_HI, TURNS_HI, stream_names
 from stepstore.copying.pools import made_pool

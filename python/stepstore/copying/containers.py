@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
@@ -35,9 +34,9 @@ from stepstore.copying.plan import (
     type_of,
     user_half,
 )
+from stepstore.copying.task import Options, Place, Report
 from stepstore.errors import (
     DER_BUSY,
-    DER_CANCELED,
     DER_CSUM,
     DER_EXIST,
     DER_INVAL,
@@ -50,72 +49,6 @@ from stepstore.steps import open_steps
 from stepstore.store import Container, ObjectId, Pool
 
 _LONGEST_PART = 60  # bytes of a stream's name in a snapshot's
-
-
-@dataclass
-class Options:
-    verify: bool = True
-    dry_run: bool = False
-    take_over: bool = False
-    threads: int = 4
-    chunk_size: int | None = None  # of byte arrays that do not keep it
-    cell_size: int = 1
-
-
-class Report:
-    """What a copy did, and how far it is. progress: is told of bytes to do, and of bytes done."""
-
-    def __init__(self, progress: Callable[[int, int], None] = lambda to_do, done: None):
-        self.progress = progress
-        self._stopped = False
-        self._lock = threading.Lock()
-        self.notes: list[str] = []
-        self.objects = self.bytes = self.compared = self.containers = self.streams = 0
-        self.resumed = False
-
-    def expect(self, count: int) -> None:
-        with self._lock:
-            self.progress(count, 0)
-
-    def copied(self, count: int) -> None:
-        with self._lock:
-            self.bytes += count
-            self._moved(count)
-
-    def was_compared(self, count: int) -> None:
-        with self._lock:
-            self.compared += count
-            self._moved(count)
-
-    def stop(self) -> None:
-        """From now on the next piece that any thread has moved ends its work."""
-        self._stopped = True
-
-    def _moved(self, count: int) -> None:
-        self.progress(0, count)
-        if self._stopped:
-            raise Error(DER_CANCELED, "the copy was stopped")
-
-    def note(self, text: str) -> None:
-        if text not in self.notes:
-            self.notes.append(text)
-
-
-@dataclass(frozen=True)
-class Place:
-    """A container, and in it a stream, an object, or (neither) all of it."""
-
-    pool: str
-    container: str
-    stream: str = ""
-    oid: ObjectId | None = None
-
-    @property
-    def part(self) -> str:
-        return self.stream or (str(self.oid) if self.oid else "")
-
-    def __str__(self) -> str:
-        return "/".join(filter(None, (self.pool, self.container, self.part)))
 
 
 def connect_source(location: str, report: Report) -> tuple[Pool, bool]:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from stepstore.copying.containers import Options, Report
+from stepstore.copying.task import Options, Report
 from stepstore.copying.mark import MARKS, Mark, drop_marks
 from stepstore.copying.pools import made_pool
 from stepstore.errors import DER_CSUM, DER_EXIST, DER_INVAL, DER_IO, DER_NONEXIST, Error

@@ -14,7 +14,7 @@ from stepstore.copying.objects import PIECE, differs
 from stepstore.errors import DER_NOSYS, Error
 
 if TYPE_CHECKING:
-    from stepstore.copying.containers import Place, Report
+    from stepstore.copying.task import Place, Report
     from stepstore.copying.plan import Stream
 
 

@@ -10,7 +10,8 @@ from typing import Any
 
 from stepstore import _core
 from stepstore.copying import datasets
-from stepstore.copying.containers import ContainerCopy, Options, Place, Report, connect_source
+from stepstore.copying.containers import ContainerCopy, connect_source
+from stepstore.copying.task import Options, Place, Report
 from stepstore.copying.mark import MARKS, Mark, drop_marks, is_unfinished
 from stepstore.errors import DER_BUSY, DER_EXIST, DER_INVAL, DER_NONEXIST, Error
 from stepstore.store import Pool
