@@ -154,10 +154,7 @@ def measure(split, kind, options):
             import stepstore
 
             stepstore.Pool.create(folder / "pool")
-            section = {
-                "pool": str(folder / "pool"),
-                **({"index": kind} if kind in ("shared", "process") else {"packBelow": kind}),
-            }
+            section = {"pool": str(folder / "pool")} | ({} if kind == "default" else {"packBelow": kind})
             config |= {"engine": "stepstore", "store": "stepstore", "stepstore": section}
         return run(config, options) | {"bytes_per_field": used(folder) / count(options)}
     finally:
@@ -210,9 +207,7 @@ def main():
         help="keys of the dataset and the collocation key; again for each",
     )
     parser.add_argument(
-        "--kind",
-        action="append",
-        help="shared, process (index), a size (packBelow, shared), or files (FDB's own); again for each",
+        "--kind", action="append", help="default, a size (packBelow), or files (FDB's own); again for each"
     )
     for name, number in (
         ("steps", 24),
@@ -227,7 +222,7 @@ def main():
     parser.add_argument("--directory", help="where (default: the folder for temporary files)")
     parser.add_argument("--json", action="store_true", help="all numbers, in seconds and bytes")
     options = parser.parse_args()
-    cases = [(split, kind) for split in options.split or [":"] for kind in options.kind or ["shared"]]
+    cases = [(split, kind) for split in options.split or [":"] for kind in options.kind or ["default"]]
     rounds = [{case: measure(*case, options) for case in cases} for _ in range(options.rounds)]
     rows = [
         (case, {name: statistics.median(one[case][name] for one in rounds) for name in rounds[0][case]})

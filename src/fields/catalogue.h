@@ -72,8 +72,7 @@ public:
     std::optional<Entry> find(const Key& collocation, const Key& element, bool refresh = true);
 
     // Every collocation key that matches and has something, until `each` returns false. Each comes with its
-    // axes, the number of its entries (also replaced ones) and the time of its newest. With Index::process
-    // this costs the pages' summaries, not the pages.
+    // axes, the number of its entries (also replaced ones) and the time of its newest.
     void indexes(const Request& request, const std::function<bool(const IndexSummary&)>& each);
 
     // The values of each keyword of the element keys under a collocation key; may still hold those of removed

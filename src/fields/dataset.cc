@@ -46,7 +46,6 @@ Dataset::Dataset(std::shared_ptr<Session> session, std::string text, Container c
     : session_(std::move(session)), text_(std::move(text)), container_(std::move(container)),
       key_value_(container_.key_value(main_id(container_), session_->access())), record_(std::move(record)),
       index_id_(container_.object_id(0, index_hi, ObjectType::key_value, record_.options.index_class)),
-      page_id_(container_.object_id(0, page_hi, ObjectType::key_value, record_.options.index_class)),
       data_id_(container_.object_id(0, data_hi, ObjectType::array_bytes, record_.options.data_class)),
       own_([] { return std::make_unique<Own>(); })
 {
@@ -177,11 +176,6 @@ bool Dataset::index_in_one_place() const
 {
     const std::string& index_class = record_.options.index_class;
     return index_class == "S1" || index_class == "RP_2G1";
-}
-
-ObjectId Dataset::page_object_id(std::uint64_t writer) const
-{
-    return {page_id_.hi, writer};
 }
 
 KeyValue Dataset::open_key_value(const ObjectId& id) const

@@ -76,7 +76,6 @@ public:
     ObjectId index_id(std::uint64_t number) const;
     bool index_in_one_place()
         const; // all keys of an index object lie together, so that syncing one syncs those before
-    ObjectId page_object_id(std::uint64_t writer) const;
     KeyValue open_key_value(const ObjectId& id) const; // asks nothing of the store
     Array data_array(std::uint64_t object) const;      // opens with attributes; asks nothing of the store
     Array data_array(std::uint64_t object, Verify verify) const; // whatever the dataset's options say
@@ -112,7 +111,6 @@ private:
     mutable KeyValue key_value_;
     DatasetRecord record_;
     ObjectId index_id_; // with the lower id 0: of index objects,
-    ObjectId page_id_;  // page objects
     ObjectId data_id_;  // and fields
     struct Own;
     PerProcess<OwnState::field_dataset, Own> own_;

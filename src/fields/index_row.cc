@@ -177,14 +177,6 @@ std::uint64_t IndexRow::end()
     return next_;
 }
 
-KeyValue& IndexRow::object_of(const RowRecord& record)
-{
-    if (record.where == PagesAt::index_object) return index_->object();
-    if (!page_object_ || page_object_->first != record.writer)
-        page_object_.emplace(record.writer, dataset_.open_key_value(dataset_.page_object_id(record.writer)));
-    return page_object_->second;
-}
-
 std::shared_ptr<const Part> IndexRow::part(RowPage& page, std::size_t index, bool keep)
 {
     const std::lock_guard lock(mutex_);
@@ -194,9 +186,8 @@ std::shared_ptr<const Part> IndexRow::part(RowPage& page, std::size_t index, boo
 std::shared_ptr<const Part> IndexRow::part_locked(RowPage& page, std::size_t index, bool keep)
 {
     if (page.parts.at(index)) return page.parts[index];
-    auto bytes = dataset_.guarded([&] {
-        return object_of(page.record).get_nonempty(part_key(page.record.writer, page.record.page, index));
-    });
+    auto bytes = dataset_.guarded(
+        [&] { return index_->object().get_nonempty(part_key(page.record.writer, page.record.page, index)); });
     if (!bytes) throw PartGone{page.place, index};
     auto part =
         std::make_shared<const Part>(*std::move(bytes), what("index page " + std::to_string(page.place)));
@@ -268,17 +259,12 @@ void BeginAgain::operator()(const PartGone& gone)
     row_.reset();
 }
 
-PagesAt IndexRow::pages_at() const
-{
-    return dataset_.options().index == Index::process ? PagesAt::page_object : PagesAt::index_object;
-}
-
 void IndexRow::put_part(const RowRecord& record, std::size_t index, Bytes bytes)
 {
     const std::lock_guard lock(mutex_);
     dataset_.guarded([&] {
         make_index();
-        object_of(record).put(part_key(record.writer, record.page, index), bytes);
+        index_->object().put(part_key(record.writer, record.page, index), bytes);
     });
 }
 
@@ -365,7 +351,7 @@ void IndexRow::drop(const RowPage& page)
     const std::lock_guard lock(mutex_);
     if (page.record.where != PagesAt::inside)
         for (std::size_t i = 0; i < page.record.firsts.size(); ++i)
-            object_of(page.record).remove(part_key(page.record.writer, page.record.page, i));
+            index_->object().remove(part_key(page.record.writer, page.record.page, i));
     const std::byte gone{}; // last: the record says which parts there were, should this process die
     index_->object().put(index_->key(page.place), {&gone, 1});
 }

@@ -85,9 +85,7 @@ public:
     // Publishes a page whose parts are stored. With covers_itself the record becomes a base that covers all
     // before it.
     std::uint64_t append(RowRecord& record, bool covers_itself = false);
-    // Where parts of this process's pages go, by the dataset's options.
     void put_part(const RowRecord& record, std::size_t index, Bytes bytes);
-    PagesAt pages_at() const;
 
     // ---- for purge
     std::vector<std::shared_ptr<RowPage>> covered(std::uint64_t covers); // all records before it, bases too
@@ -102,7 +100,6 @@ private:
     std::optional<PageEntry> find_locked(std::string_view text, const Key& key);
     std::shared_ptr<const Part> part_locked(RowPage& page, std::size_t index, bool keep);
     void add(std::uint64_t place, RowRecord record);
-    KeyValue& object_of(const RowRecord& record);
     std::uint64_t read_from();
     std::uint64_t free_place();
     void account(std::size_t bytes);
@@ -112,13 +109,12 @@ private:
     std::shared_ptr<std::atomic<std::size_t>> cached_bytes_;
     std::mutex mutex_; // of OwnState::field_dataset: guards all below
     std::size_t accounted_ = 0;
-    std::optional<NumberedLog> index_;                              // the row, and the object that it lies in
-    std::optional<std::pair<std::uint64_t, KeyValue>> page_object_; // the last used, by writer
-    std::uint64_t next_ = 0;                                        // to read
-    std::uint64_t tail_ = 0;                                        // no place before it is free
-    bool knows_tail_ = false;                                       // it was the end of the row at some time
-    std::vector<std::shared_ptr<RowPage>> pages_;                   // oldest first; a base is the first
-    std::shared_ptr<const PageSummary> summary_; // of the first summed_ of them; nullptr: of none
+    std::optional<NumberedLog> index_;            // the row, and the object that it lies in
+    std::uint64_t next_ = 0;                      // to read
+    std::uint64_t tail_ = 0;                      // no place before it is free
+    bool knows_tail_ = false;                     // it was the end of the row at some time
+    std::vector<std::shared_ptr<RowPage>> pages_; // oldest first; a base is the first
+    std::shared_ptr<const PageSummary> summary_;  // of the first summed_ of them; nullptr: of none
     std::size_t summed_ = 0;
 };
 

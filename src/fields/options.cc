@@ -43,7 +43,6 @@ using Setter = std::function<void(Options&, const std::string& name, const std::
 const std::map<std::string, Setter>& setters()
 {
     static const std::map<std::string, Setter> all = {
-        {"index", [](Options& o, auto&, auto& value) { o.dataset.index = index_named(value); }},
         {"packBelow",
          [](Options& o, auto& name, auto& value) { o.dataset.pack_below = parse_size(name, value); }},
         {"packSize",
@@ -65,18 +64,6 @@ const std::map<std::string, Setter>& setters()
 }
 
 } // namespace
-
-std::string_view name_of(Index index)
-{
-    return index == Index::shared ? "shared" : "process";
-}
-
-Index index_named(std::string_view name)
-{
-    for (const Index index : {Index::shared, Index::process})
-        if (name == name_of(index)) return index;
-    bad_value("index", std::string(name), "shared or process");
-}
 
 Options parse_options(const std::map<std::string, std::string>& settings)
 {

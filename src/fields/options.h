@@ -6,20 +6,10 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include <string_view>
 
 namespace stepstore::fields {
 
-// Where the index pages (one per flush and collocation key) of the writing processes go.
-enum class Index : std::uint8_t {
-    shared = 1, // all into the collocation key's index object: a reader needs one request for a page
-    // Into an object of the writing process. The shared one only says who wrote which values. So processes do
-    // not meet on the large part, and readers fetch only pages that can hold what they look for.
-    process = 2
-};
-
 struct DatasetOptions {
-    Index index = Index::shared;
     // Fields below so many bytes share array objects, several in each; larger ones get one each. 0: never.
     std::uint64_t pack_below = 128 << 10;
     std::uint64_t pack_size = 1 << 20; // bytes: an object of small fields is full from here on
@@ -41,16 +31,13 @@ struct WriterOptions {
     bool indexed_elsewhere = false;
 };
 
-// From text, as a configuration file has it. Options: index (shared, process), packBelow, packSize, chunkSize
-// (bytes, also with KiB, MiB, GiB), dataClass, indexClass, verify (true, false), asynchronous (true, false),
-// inFlight. -DER_INVAL: another name or value; the message lists the valid ones.
+// From text, as a configuration file has it. Options: packBelow, packSize, chunkSize (bytes, also with KiB,
+// MiB, GiB), dataClass, indexClass, verify (true, false), asynchronous (true, false), inFlight. -DER_INVAL:
+// another name or value; the message lists the valid ones.
 struct Options {
     DatasetOptions dataset;
     WriterOptions writer;
 };
 Options parse_options(const std::map<std::string, std::string>& settings);
-
-std::string_view name_of(Index index);    // "shared", "process"
-Index index_named(std::string_view name); // -DER_INVAL: says which there are
 
 } // namespace stepstore::fields

@@ -18,7 +18,7 @@ std::uint64_t publish(IndexRow& row, Dataset& dataset, const std::function<void(
     const Writer::Page page = dataset.writer().page_number();
     record.writer = page.writer;
     record.page = page.page;
-    record.where = row.pages_at();
+    record.where = PagesAt::index_object;
     std::vector<std::byte> last; // the part before is stored when another one comes
     PageBuilder builder([&](BuiltPart&& part) {
         if (!record.firsts.empty()) row.put_part(record, record.firsts.size() - 1, last);
@@ -27,7 +27,7 @@ std::uint64_t publish(IndexRow& row, Dataset& dataset, const std::function<void(
     });
     entries(builder);
     record.summary = builder.finish();
-    if (record.firsts.size() == 1 && last.size() <= most_inside && record.where == PagesAt::index_object) {
+    if (record.firsts.size() == 1 && last.size() <= most_inside) {
         record.where = PagesAt::inside;
         record.inside = std::move(last);
     } else if (!record.firsts.empty()) {

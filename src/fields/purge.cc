@@ -297,12 +297,7 @@ void Purge::sweep_parts()
                 named.insert(key.substr(0, key.rfind('/')));
             }
         }
-        if (dataset_.options().index == Index::shared) sweep(*row->index_object(), named);
-    }
-    if (dataset_.options().index == Index::shared) return;
-    for (const auto& writer : dead_) {
-        KeyValue pages = dataset_.open_key_value(dataset_.page_object_id(writer.first));
-        sweep(pages, named);
+        sweep(*row->index_object(), named);
     }
 }
 

@@ -25,7 +25,6 @@ enum Tag : std::uint16_t {
 template <class Record, class Visit>
 void each_field(Record& r, Visit&& visit)
 {
-    visit(tag_index, r.options.index);
     visit(tag_pack_below, r.options.pack_below);
     visit(tag_pack_size, r.options.pack_size);
     visit(tag_data_class, r.options.data_class);
@@ -37,6 +36,16 @@ void each_field(Record& r, Visit&& visit)
     visit(tag_process, r.process);
     visit(tag_user, r.user);
     visit(tag_verify, r.options.verify);
+}
+
+// A dataset may say where its pages lie. The row is the only place that this library reads.
+void require_one_index(Bytes value, const std::string& what)
+{
+    std::uint64_t kind = 0;
+    read_field(value, kind, what);
+    if (kind != 1)
+        throw Error(-DER_DF_INCOMPT, what + " has the setting index=process, which this library does not "
+                                            "read: copy its fields with the Stepstore that made it");
 }
 
 } // namespace
@@ -85,8 +94,9 @@ DatasetRecord decode_dataset(Bytes bytes, const std::string& what)
 {
     DatasetRecord record;
     read_fields(unseal(bytes, Magic::dataset, what), what, [&](std::uint16_t tag, Bytes value) {
-        bool known = tag == tag_key;
-        if (known) record.key = Key::parse(as_text(value));
+        bool known = tag == tag_key || tag == tag_index;
+        if (tag == tag_key) record.key = Key::parse(as_text(value));
+        if (tag == tag_index) require_one_index(value, what);
         each_field(record, [&](Tag ours, auto& member) {
             if (ours != tag) return;
             read_field(value, member, what);
@@ -94,9 +104,7 @@ DatasetRecord decode_dataset(Bytes bytes, const std::string& what)
         });
         return known;
     });
-    const bool good = (record.options.index == Index::shared || record.options.index == Index::process) &&
-                      record.options.chunk_size > 0;
-    if (!good)
+    if (record.options.chunk_size == 0)
         throw Error(-DER_DF_INCOMPT, what + " has a form that this library does not know: use a newer "
                                             "Stepstore");
     return record;

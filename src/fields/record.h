@@ -80,7 +80,6 @@ inline Unpublished<WriterForm> writers_of(const Dataset& dataset)
 }
 // The user's half of the ids' upper part.
 inline constexpr std::uint32_t index_hi = 0x53530101;
-inline constexpr std::uint32_t page_hi = 0x53530102;
 inline constexpr std::uint32_t data_hi = 0x53530103;
 
 } // namespace stepstore::fields

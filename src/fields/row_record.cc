@@ -73,7 +73,7 @@ RowRecord decode_row(Bytes bytes, const std::string& what)
             values.emplace_hint(values.end(), from.text());
     }
     record.where = static_cast<PagesAt>(from.fixed<std::uint8_t>());
-    if (record.where < PagesAt::inside || record.where > PagesAt::page_object)
+    if (record.where < PagesAt::inside || record.where > PagesAt::index_object)
         from.fail("has its page in an unknown place");
     record.firsts.resize(from.counted(1));
     if (record.where == PagesAt::inside && record.firsts.size() > 1)

@@ -10,9 +10,8 @@
 namespace stepstore::fields {
 
 enum class PagesAt : std::uint8_t {
-    inside = 1,       // the one part is in the record
-    index_object = 2, // in the collocation key's index object
-    page_object = 3   // in the writer's page object
+    inside = 1,      // the one part is in the record
+    index_object = 2 // in the collocation key's index object
 };
 
 struct RowRecord {

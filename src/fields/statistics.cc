@@ -137,10 +137,9 @@ void dump(const std::shared_ptr<Dataset>& dataset, bool entries,
     line("dataset " + dataset->key_text());
     line("container " + dataset->container_label() + ", made by process " + std::to_string(record.process) +
          " on " + record.host + " at " + std::to_string(record.created));
-    line("index " + std::string(name_of(options.index)) + " (class " + options.index_class +
-         "), data class " + options.data_class + ", chunk " + std::to_string(options.chunk_size) +
-         ", packed below " + std::to_string(options.pack_below) + " into " +
-         std::to_string(options.pack_size) + (options.verify ? "" : ", not verified when read"));
+    line("index class " + options.index_class + ", data class " + options.data_class + ", chunk " +
+         std::to_string(options.chunk_size) + ", packed below " + std::to_string(options.pack_below) +
+         " into " + std::to_string(options.pack_size) + (options.verify ? "" : ", not verified when read"));
     line("schema of " + std::to_string(record.schema.size()) + " bytes");
     for (const Control control : {Control::retrieve, Control::list, Control::archive, Control::wipe})
         if (!dataset->enabled(control)) line("locked: " + std::string(name_of(control)));

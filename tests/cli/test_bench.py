@@ -152,10 +152,11 @@ def test_decomposed(cli):
 
 def test_fieldstore(cli):
     words = (f"directory={cli.directory}", "size=1500", "steps=2", "params=2", "levels=2")
-    shown = cli("bench", "fieldstore", *words, "index=process").out
+    shown = cli("bench", "fieldstore", *words, "packBelow=0").out
     assert [line.split()[0] for line in shown.splitlines()] == ["write", "read", "list"]
     assert "packBelow" in cli("bench", "fieldstore", "--help").out
     assert "give name=value" in cli("bench", "fieldstore", "size", code=2).err
+    assert "no setting 'index'" in cli("bench", "fieldstore", *words, "index=process", code=2).err
 
 
 def test_the_documents_name_benchmarks_that_there_are():

@@ -110,9 +110,9 @@ def test_the_same_fields_take_the_same_times():
         ({"readers": 3}, "each reads what one of the 2 writers has written"),
         ({"size": 16}, "size is 16"),
         ({"steps": 1000, "levels": 1000}, "more than 1000000 fields of a process"),
-        ({"set": "index"}, "give NAME=VALUE"),
+        ({"set": "verify"}, "give NAME=VALUE"),
         ({"set": "speed=1"}, "speed"),
-        ({"fields": "files", "set": "index=shared"}, "files have no settings"),
+        ({"fields": "files", "set": "verify=true"}, "files have no settings"),
         ({"depth": 1}, "there is no field depth"),
         (
             {"writers": 60000, "readers": 60000, "steps": 1000, "levels": 100},

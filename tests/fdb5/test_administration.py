@@ -99,7 +99,11 @@ class AdministrationTest(Archives):
     def test_wrong_configuration(self):
         for section, words in [
             ({"pol": "x"}, ["pol", "packBelow", "pool or pools, handler, durability, targets"]),
-            ({"index": "sometimes"}, ["sometimes", "shared", "process"]),
+            ({"verify": "sometimes"}, ["sometimes", "true or false"]),
+            (
+                {"index": "process"},
+                ["no setting 'index'", "packBelow", "pool or pools, handler, durability, targets"],
+            ),
             ({"targets": 0}, ["stepstore.targets", "'0'", "1 to 256"]),
             ({"durability": "none"}, ["stepstore.durability", "process or power"]),
             ({"pools": ["/a", "/b"]}, ["either 'pool', or 'pools'"]),
@@ -527,15 +531,9 @@ class AdministrationTest(Archives):
         )
         self.assertEqual(len(archive.listed("class=rd,expver=0007,date=20260105")), 1)
 
-    def test_stepstore_reads_what_process_indexes_wrote(self):
+    def test_all_settings_together(self):
         archive = self.archive(
-            index="process",
-            asynchronous=True,
-            packBelow=0,
-            inFlight="1MiB",
-            verify=False,
-            targets=4,
-            durability="power",
+            asynchronous=True, packBelow=0, inFlight="1MiB", verify=False, targets=4, durability="power"
         )
         archive.write(*forecast())
         archive.write(*forecast(steps=(6, 12)))

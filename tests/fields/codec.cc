@@ -84,6 +84,28 @@ TEST(Codec, PagesHoldWhatWasPut)
     }
 }
 
+// A dataset that says where its pages lie is read only if they lie in the row.
+TEST(Codec, AnotherPlaceOfPagesIsRefusedByName)
+{
+    DatasetRecord dataset;
+    dataset.key = dataset_key();
+    const auto with_index = [&](std::uint64_t kind) {
+        auto bytes = encode_dataset(dataset);
+        WireWriter to(bytes);
+        write_field(to, 2 | must_know, kind);
+        seal(bytes, Magic::dataset);
+        return bytes;
+    };
+    EXPECT_EQ(decode_dataset(with_index(1), "dataset d").key, dataset.key);
+    for (const std::uint64_t kind : {0, 2, 3}) {
+        const Error error = error_of([&] { decode_dataset(with_index(kind), "dataset d"); });
+        EXPECT_EQ(error.code(), -DER_DF_INCOMPT);
+        EXPECT_NE(std::string(error.what()).find("dataset d has the setting index=process"),
+                  std::string::npos)
+            << error.what();
+    }
+}
+
 // Any damage ends in an error, also behind a checksum that was made to fit.
 TEST(Codec, DamagedBytesAreErrors)
 {

@@ -13,7 +13,7 @@ using stepstore::testing::end_of;
 using stepstore::testing::run_in_child;
 using stepstore::testing::start_child;
 
-class Crash : public ::testing::TestWithParam<Index> {
+class Crash : public ::testing::Test {
 protected:
     Crash() : location(new_pool(directory)) { create_pool(location, default_backend()); }
     ~Crash() override
@@ -22,12 +22,7 @@ protected:
         EXPECT_EQ(pool_damage(location), "");
     }
     std::shared_ptr<Session> session() const { return Session::open(location, Access::read_write); }
-    std::shared_ptr<Dataset> make(const Key& key = dataset_key()) const
-    {
-        DatasetOptions options;
-        options.index = GetParam();
-        return session()->create(key, options);
-    }
+    std::shared_ptr<Dataset> make(const Key& key = dataset_key()) const { return session()->create(key); }
     void kill_soon(const std::function<int()>& body)
     {
         const pid_t child = start_child(body);
@@ -43,10 +38,8 @@ protected:
     std::mt19937 random{20261122};
     int killed = 0;
 };
-INSTANTIATE_TEST_SUITE_P(Indexes, Crash, ::testing::Values(Index::shared, Index::process),
-                         [](const auto& info) { return std::string(name_of(info.param)); });
 
-TEST_P(Crash, PurgesKilledAtAnyMomentLoseNothingAndLeaveNothing)
+TEST_F(Crash, PurgesKilledAtAnyMomentLoseNothingAndLeaveNothing)
 {
     constexpr int numbers = 3, steps = 400;
     std::map<std::pair<int, int>, std::uint64_t> model;
@@ -94,7 +87,7 @@ TEST_P(Crash, PurgesKilledAtAnyMomentLoseNothingAndLeaveNothing)
     EXPECT_EQ(arrays_in(location, dataset->container_label()), named.size());
 }
 
-TEST_P(Crash, WipesKilledAtAnyMomentLeaveAllOrNothing)
+TEST_F(Crash, WipesKilledAtAnyMomentLeaveAllOrNothing)
 {
     for (int round = 0; round < 25; ++round) {
         // By a process that has ended: what a living one has made and not named yet is left alone.
@@ -122,7 +115,7 @@ TEST_P(Crash, WipesKilledAtAnyMomentLeaveAllOrNothing)
     EXPECT_EQ(session()->pool().containers().size(), 1U); // the root's
 }
 
-TEST_P(Crash, WipingWhileOthersMakeAndWriteLeavesNothingHalf)
+TEST_F(Crash, WipingWhileOthersMakeAndWriteLeavesNothingHalf)
 {
     std::vector<pid_t> writers;
     for (int writer = 0; writer < 2; ++writer)
@@ -159,7 +152,7 @@ TEST_P(Crash, WipingWhileOthersMakeAndWriteLeavesNothingHalf)
     EXPECT_TRUE(purge_pool(*session()).empty());
 }
 
-TEST_P(Crash, ThreadsMayDoAllAtOnce)
+TEST_F(Crash, ThreadsMayDoAllAtOnce)
 {
     const auto dataset = make();
     Fields shared(dataset);

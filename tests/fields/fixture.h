@@ -140,12 +140,12 @@ inline std::string pool_damage(const std::string& location)
     return damage;
 }
 
-// Each test on memory and LMDB, or on Ceph, with either index.
-class FieldsTest : public ::testing::TestWithParam<std::tuple<std::string, Index>> {
+// Each test on memory and LMDB, or on Ceph.
+class FieldsTest : public ::testing::TestWithParam<std::string> {
 protected:
     FieldsTest() : location(new_pool(directory))
     {
-        create_pool(location, std::get<0>(GetParam()));
+        create_pool(location, GetParam());
         session = Session::open(location, Access::read_write);
     }
     ~FieldsTest() override
@@ -153,22 +153,12 @@ protected:
         session.reset();
         Session::release();
     }
-    std::shared_ptr<Dataset> make(const Key& key = dataset_key())
-    {
-        DatasetOptions options;
-        options.index = std::get<1>(GetParam());
-        return session->create(key, options);
-    }
+    std::shared_ptr<Dataset> make(const Key& key = dataset_key()) { return session->create(key); }
 
     TemporaryDirectory directory;
     std::string location;
     std::shared_ptr<Session> session;
 };
-
-inline std::string parameter_name(const ::testing::TestParamInfo<std::tuple<std::string, Index>>& info)
-{
-    return std::get<0>(info.param) + "_" + std::string(name_of(std::get<1>(info.param)));
-}
 
 inline auto backends_of_fields()
 {
@@ -177,9 +167,7 @@ inline auto backends_of_fields()
 }
 
 #define INSTANTIATE_FIELDS(suite)                                                                            \
-    INSTANTIATE_TEST_SUITE_P(                                                                                \
-        Backends, suite,                                                                                     \
-        ::testing::Combine(backends_of_fields(), ::testing::Values(Index::shared, Index::process)),          \
-        parameter_name)
+    INSTANTIATE_TEST_SUITE_P(Backends, suite, backends_of_fields(),                                          \
+                             [](const auto& info) { return info.param; })
 
 } // namespace stepstore::fields::testing

@@ -177,14 +177,13 @@ private:
 TEST_F(OvertakenFields, OnlyAMissingPartOfAPageThatStillCountsIsDamage)
 {
     begin_anew(0);
-    DatasetOptions options;
-    options.index = Index::process; // its pages lie outside of the row
-    const auto writer = session()->create(dataset_key(), options);
+    const auto writer = session()->create(dataset_key());
+    const std::string large(4000, 'x'); // so its page does not lie in the record
     const auto publish = [&] {
-        Fields fields(writer);
-        fields.archive(collocation_key(), element_key(1), bytes_of("value"));
-        fields.archive(collocation_key(), element_key(2), bytes_of("other"));
-        fields.flush();
+        CatalogueWriter catalogue(writer);
+        catalogue.archive(collocation_key(), element_key(1), large);
+        catalogue.archive(collocation_key(), element_key(2), large);
+        catalogue.flush();
     };
     const std::pair<const char*, std::function<void()>> readers[] = {
         {"find",

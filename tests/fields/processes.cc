@@ -43,7 +43,7 @@ bool is_whole(const std::vector<std::byte>& data, int step, int* writer = nullpt
     return data == data_of(who, when, step);
 }
 
-class Processes : public ::testing::TestWithParam<Index> {
+class Processes : public ::testing::Test {
 protected:
     Processes() : location(new_pool(directory))
     {
@@ -61,19 +61,15 @@ protected:
     }
     std::shared_ptr<Dataset> make() const
     {
-        DatasetOptions options;
-        options.index = GetParam();
-        return Session::open(location, Access::read_write)->create(dataset_key(), options);
+        return Session::open(location, Access::read_write)->create(dataset_key());
     }
 
     TemporaryDirectory directory;
     std::string location;
     Shared* shared = nullptr;
 };
-INSTANTIATE_TEST_SUITE_P(Indexes, Processes, ::testing::Values(Index::shared, Index::process),
-                         [](const auto& info) { return std::string(name_of(info.param)); });
 
-TEST_P(Processes, WritersOfTheirOwnFieldsMakeTheDatasetTogether)
+TEST_F(Processes, WritersOfTheirOwnFieldsMakeTheDatasetTogether)
 {
     constexpr int writers = 4, steps = 50;
     std::vector<pid_t> children;
@@ -108,7 +104,7 @@ TEST_P(Processes, WritersOfTheirOwnFieldsMakeTheDatasetTogether)
 
 // Two processes replace the same fields again and again, and purges run now and then. Readers always get one
 // of the fields, whole. They never get an older round of a writer after a newer one.
-TEST_P(Processes, ReplacingIsAtomicForReaders)
+TEST_F(Processes, ReplacingIsAtomicForReaders)
 {
     constexpr int fields_each = 6;
     {
@@ -179,9 +175,9 @@ TEST_P(Processes, ReplacingIsAtomicForReaders)
 }
 
 // What was flushed is there, what was not is not, and its space comes back.
-TEST_P(Processes, KilledWritersLeaveWhatTheyFlushedAndNothingElse)
+TEST_F(Processes, KilledWritersLeaveWhatTheyFlushedAndNothingElse)
 {
-    std::mt19937 random(20261122u + static_cast<unsigned>(GetParam()));
+    std::mt19937 random(20261122u);
     constexpr int per_flush = 7;
     std::map<int, std::uint64_t> done; // by writer
     for (int writer = 0; writer < 25; ++writer) {

@@ -14,7 +14,7 @@ std::uint64_t resident_bytes()
     return (resident - shared) * 4096;
 }
 
-class Scale : public ::testing::TestWithParam<Index> {
+class Scale : public ::testing::Test {
 protected:
     Scale() : location(new_pool(directory)) { create_pool(location, default_backend()); }
     ~Scale() override { Session::release(); }
@@ -31,15 +31,11 @@ protected:
     TemporaryDirectory directory;
     std::string location;
 };
-INSTANTIATE_TEST_SUITE_P(Indexes, Scale, ::testing::Values(Index::shared, Index::process),
-                         [](const auto& info) { return std::string(name_of(info.param)); });
 
-TEST_P(Scale, AHundredThousandFieldsInADataset)
+TEST_F(Scale, AHundredThousandFieldsInADataset)
 {
     constexpr int steps = 20, levels = 50, params = 100;
-    DatasetOptions options;
-    options.index = GetParam();
-    const auto dataset = Session::open(location, Access::read_write)->create(dataset_key(), options);
+    const auto dataset = Session::open(location, Access::read_write)->create(dataset_key());
     Fields fields(dataset);
     const auto data = pattern(100, 1);
     for (int step = 0; step < steps; ++step) {
@@ -61,20 +57,16 @@ TEST_P(Scale, AHundredThousandFieldsInADataset)
     // Pages of other steps are not read.
     const std::uint64_t at_step = fetches();
     EXPECT_EQ(list(reading, {{"step", {"7"}}}).size(), levels * params);
-    if (GetParam() == Index::process) {
-        EXPECT_LT(fetches() - at_step, 60U);
-    }
+    EXPECT_LT(fetches() - at_step, 60U);
     EXPECT_EQ(retrieve(reading, collocation_key(1), element_key(19, 99, 49)), data);
 }
 
-TEST_P(Scale, ListingTakesMemoryOfItsPagesAtHandOnly)
+TEST_F(Scale, ListingTakesMemoryOfItsPagesAtHandOnly)
 {
 #ifdef __SANITIZE_THREAD__
     GTEST_SKIP() << "the thread sanitizer keeps memory of its own for all that was touched";
 #endif
-    DatasetOptions options;
-    options.index = GetParam();
-    const auto dataset = Session::open(location, Access::read_write)->create(dataset_key(), options);
+    const auto dataset = Session::open(location, Access::read_write)->create(dataset_key());
     CatalogueWriter catalogue(dataset);
     const std::string place(200, 'x'); // 60 MB of index in all
     for (int page = 0; page < 10; ++page) {
@@ -91,13 +83,11 @@ TEST_P(Scale, ListingTakesMemoryOfItsPagesAtHandOnly)
     EXPECT_LT(resident_bytes() - std::min(before, resident_bytes()), 25U << 20);
 }
 
-TEST_P(Scale, FourHundredDatasetsInAPool)
+TEST_F(Scale, FourHundredDatasetsInAPool)
 {
-    DatasetOptions options;
-    options.index = GetParam();
     const auto session = Session::open(location, Access::read_write);
     for (int i = 0; i < 400; ++i) {
-        Fields fields(session->create(dataset_key(std::to_string(i)), options));
+        Fields fields(session->create(dataset_key(std::to_string(i))));
         fields.archive(collocation_key(), element_key(1), pattern(1000, static_cast<std::uint64_t>(i)));
         fields.store.flush(false);
         fields.catalogue.flush(false);

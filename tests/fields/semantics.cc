@@ -215,12 +215,10 @@ TEST_P(Semantics, AsynchronousArchiveGivesTheSame)
 
 TEST_P(Semantics, TheSchemaBelongsToTheDataset)
 {
-    DatasetOptions options;
-    options.index = std::get<1>(GetParam());
-    const auto dataset = session->create(dataset_key(), options, "[ class\n[ type ]]\n");
+    const auto dataset = session->create(dataset_key(), {.pack_below = 7}, "[ class\n[ type ]]\n");
     EXPECT_EQ(session->create(dataset_key(), {}, "[ class\n[ type ]]\n"), dataset);
     EXPECT_EQ(session->find(dataset_key()), dataset);
-    EXPECT_EQ(session->find(dataset_key())->options().index, options.index);
+    EXPECT_EQ(session->find(dataset_key())->options().pack_below, 7U);
     EXPECT_ERROR(-DER_MISMATCH, session->create(dataset_key(), {}, "[ class\n[ other ]]\n"));
     const auto reading = Session::open(location, Access::read_only);
     EXPECT_EQ(reading->find(dataset_key())->schema(), "[ class\n[ type ]]\n");
@@ -246,7 +244,7 @@ TEST_P(Semantics, VerifyingBelongsToTheDataset)
         dump(found, false, [&](std::string_view line) { text += line; });
         EXPECT_EQ(text.find("not verified") == std::string::npos, verify) << text;
     }
-    if (std::get<0>(GetParam()) == "memory") return;
+    if (GetParam() == "memory") return;
     ASSERT_EQ(stepstore::testing::flip_in_files(location, ".ext", Bytes(data).subspan(200'000, 64), 7), 2);
     EXPECT_ERROR(-DER_CSUM, retrieve(session->find(dataset_key("0001")), collocation_key(), element_key(1)));
     auto damaged = data;
@@ -279,14 +277,12 @@ TEST_P(Semantics, ControlFlagsAndAttributesAreStored)
 TEST_P(Semantics, UnknownThingsAreClearErrors)
 {
     EXPECT_ERROR(-DER_NONEXIST, Session::open(directory / "nowhere", Access::read_write));
-    EXPECT_ERROR(-DER_INVAL, parse_options({{"index", "both"}}));
-    EXPECT_ERROR(-DER_INVAL, parse_options({{"indx", "shared"}}));
+    EXPECT_ERROR(-DER_INVAL, parse_options({{"index", "process"}}));
+    EXPECT_ERROR(-DER_INVAL, parse_options({{"packBelw", "1"}}));
     EXPECT_ERROR(-DER_INVAL, parse_options({{"packBelow", "1 TiB"}}));
     EXPECT_ERROR(-DER_INVAL, parse_options({{"verify", "yes"}}));
-    const Options options =
-        parse_options({{"packSize", "2MiB"}, {"index", "process"}, {"asynchronous", "true"}});
+    const Options options = parse_options({{"packSize", "2MiB"}, {"asynchronous", "true"}});
     EXPECT_EQ(options.dataset.pack_size, 2U << 20);
-    EXPECT_EQ(options.dataset.index, Index::process);
     EXPECT_TRUE(options.writer.asynchronous);
     DatasetOptions wrong;
     wrong.data_class = "S3000";

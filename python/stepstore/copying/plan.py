@@ -25,10 +25,10 @@ from stepstore.errors import DER_INVAL, DER_NONEXIST, DER_NOSYS, Error
 from stepstore.store import Container, ObjectId
 
 STREAMS_HI, STEPS_HI, TURNS_HI = 0x53530001, 0x53530002, 0x53530003
-INDEX_HI, PAGES_HI, FIELDS_HI = 0x53530101, 0x53530102, 0x53530103
+INDEX_HI, FIELDS_HI = 0x53530101, 0x53530103
 ARRAYS_HI, ARRAY_DATA_HI = 0x53530201, 0x53530202
 # Their numbers are from the container's counter.
-NUMBERED = (STEPS_HI, INDEX_HI, PAGES_HI, FIELDS_HI, ARRAY_DATA_HI, DATA_HI)
+NUMBERED = (STEPS_HI, INDEX_HI, FIELDS_HI, ARRAY_DATA_HI, DATA_HI)
 
 _BLOB_CHUNK = 1 << 40
 _TYPES = {8: "key_value", 9: "key_value", 10: "key_value", 11: "array", 12: "array_bytes", 13: "array_bytes"}
@@ -237,7 +237,7 @@ def _item_of_dataset(oid: ObjectId, target: Container, options: dict[str, Any]) 
     if half == FIELDS_HI:
         to = target.object_id(oid.lo, half, kind="array_bytes", object_class=options["data_class"])
         return Item(oid, to, options["chunk_size"])
-    if half in (INDEX_HI, PAGES_HI):
+    if half == INDEX_HI:
         return Item(oid, target.object_id(oid.lo, half, object_class=options["index_class"]))
     return Item(oid, oid, keep=lasting_key_of_dataset, makes_valid=True)  # 0.0
 
@@ -284,7 +284,7 @@ def items_of_container(
         half = user_half(oid)
         if half in (STREAMS_HI, STEPS_HI, TURNS_HI, MARK_HI):
             continue
-        if options and (half in (INDEX_HI, PAGES_HI, FIELDS_HI) or oid == _main_id(source)):
+        if options and (half in (INDEX_HI, FIELDS_HI) or oid == _main_id(source)):
             items.append(_item_of_dataset(oid, target, options))
             continue
         if half in (DIRECTORY_HI, WRITERS_HI, DATA_HI):

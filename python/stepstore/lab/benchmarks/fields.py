@@ -114,7 +114,7 @@ def _options(words: list[str]) -> argparse.Namespace:
         default="",
         metavar="NAME=VALUE,...",
         help="settings of the section 'stepstore' of FDB's configuration, such as "
-        "index=process,durability=power",
+        "verify=false,durability=power",
     )
     add(
         "--client",
