@@ -28,7 +28,7 @@ Choices writer_choices()
 
 Choices reader_choices()
 {
-    Choices choices = choices_of<steps::ReaderOptions>({"Readers", "Gets"});
+    Choices choices = choices_of<steps::ReaderOptions>({"Readers"});
     choices.push_back({"ReadAhead", {"auto", "0"}});
     return choices;
 }

@@ -57,8 +57,7 @@ Choices choices_of(const Machine& machine, const Job& job)
                     writer.chunk_size != 0 ? writer.chunk_size : layout.chunk_size,
                     0,
                     job.stream.reader.readers == steps::Readers::delegate ||
-                        (job.stream.reader.readers == steps::Readers::automatic && !machine.is_one()),
-                    job.stream.reader.gets == steps::Gets::async};
+                        (job.stream.reader.readers == steps::Readers::automatic && !machine.is_one())};
     const std::string name = writer.object_class.empty() ? "SX" : writer.object_class;
     const int object_class = Library::ours().oclass_name2id(name.c_str());
     const auto groups = static_cast<std::uint64_t>(object_class & MAX_NUM_GROUPS);
@@ -223,7 +222,7 @@ Call Requests::access(const std::vector<Piece>& pieces, bool writes, std::uint64
     return call;
 }
 
-// A call for each object, in flight together unless gets are sync.
+// A call for each object, in flight together.
 void Requests::read(const std::vector<Piece>& pieces, Calls& calls) const
 {
     // array-adaptive reads over small gaps.
@@ -240,7 +239,7 @@ void Requests::read(const std::vector<Piece>& pieces, Calls& calls) const
     }
     for (const auto& [object, of] : by_object) {
         calls.push_back(access(of, false, 0));
-        calls.back().waits = !choices_.asynchronous || by_object.size() < 2;
+        calls.back().waits = by_object.size() < 2;
     }
 }
 
@@ -300,7 +299,6 @@ void Requests::fetch_step(std::uint64_t step, Calls& calls) const
 
 void Requests::fetch_ahead(std::uint64_t first, std::uint64_t count, Calls& calls) const
 {
-    const bool by_gets = choices_.layout == "kv" || choices_.layout == "array";
     if (choices_.in_place) {
         get_snapshots(first, count, calls);
         for (std::uint64_t step = first; step < first + count; ++step) {
@@ -311,9 +309,6 @@ void Requests::fetch_ahead(std::uint64_t first, std::uint64_t count, Calls& call
                 read_slots(step, 1, calls);
             calls.back().waits = true;
         }
-    } else if (by_gets && !choices_.asynchronous) {
-        for (std::uint64_t step = first; step < first + count; ++step)
-            fetch_step(step, calls);
     } else if (choices_.layout == "kv") {
         get_blobs(first, count, calls);
     } else {
@@ -327,7 +322,7 @@ void Requests::get_snapshots(std::uint64_t first, std::uint64_t count, Calls& ca
 {
     for (std::uint64_t step = first; step < first + count; ++step)
         calls.push_back(get(side, "Step" + std::to_string(step) + "-Snapshot", usual_room, record_of_snapshot,
-                            !choices_.asynchronous || step + 1 == first + count));
+                            step + 1 == first + count));
 }
 
 void Requests::get_sizes(std::uint64_t first, std::uint64_t count, Calls& calls) const
@@ -349,7 +344,7 @@ void Requests::get_blobs(std::uint64_t first, std::uint64_t count, Calls& calls)
         for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
             const std::uint64_t size = blob_size(step, rank), room = room_before(first, rank);
             const std::string key = key_of(step, rank);
-            calls.push_back(get(object_of(step, rank), key, room, size, !choices_.asynchronous));
+            calls.push_back(get(object_of(step, rank), key, room, size, false));
             if (size > room) get_unknown(object_of(step, rank), key, size, again);
         }
     append_waiting(calls, std::move(again));

@@ -21,7 +21,6 @@ struct Choices {
     std::uint64_t chunk = 0;
     std::uint64_t groups = 0; // targets of an object
     bool delegated = true;    // reader rank 0 reads for all
-    bool asynchronous = true; // gets
 };
 
 // -DER_INVAL: an object class that the cluster is too small for.

@@ -60,9 +60,6 @@ enum class Objects : std::uint8_t { single = 1, per_step = 2, per_writer = 3 };
 // of the container keeps each step.
 enum class StepMode : std::uint8_t { extend = 1, snapshot = 2 };
 
-// How a reader gets what it needs: several requests in flight, or one after the other.
-enum class Gets : std::uint8_t { async = 1, sync = 2 };
-
 enum class StepStatus : std::uint8_t {
     ok,
     not_ready,     // no further step within the time-out

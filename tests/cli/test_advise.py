@@ -85,7 +85,6 @@ def test_other_choices_are_estimated_as_they_are_simulated():
         "array,ChunkSize=64k",
     ]
     require_near(both(jobs(points, 64, 5_000, "ReadAhead=0")))
-    require_near(both(jobs(("kv", "array"), 64, 5_000, "ReadAhead=0,Gets=sync")))
 
 
 @simulated

@@ -22,7 +22,6 @@ CHOICES = {
     "Objects": ["single", "per-step"],
     "Steps": ["extend"],
     "Readers": ["delegate", "everyone"],
-    "Gets": ["async", "sync"],
     "ReadAhead": ["auto", "0"],
 }
 
@@ -52,23 +51,25 @@ def test_points_are_named_by_what_differs_from_the_default():
         {
             "choices": CHOICES,
             "writer": [f"Layout={one},Objects=single,Steps=extend" for one in CHOICES["Layout"]],
-            "reader": [
-                "Readers=delegate,Gets=async,ReadAhead=auto",
-                "Readers=delegate,Gets=sync,ReadAhead=0",
-            ],
+            "reader": ["Readers=delegate,ReadAhead=auto", "Readers=everyone,ReadAhead=0"],
         }
     )
 
     def names(*wanted):
         return [point.name for point in chosen_points(list(wanted), space, refuse)]
 
-    assert names("all") == ["array-aligned", "array-aligned,sync,ReadAhead=0", "kv", "kv,sync,ReadAhead=0"]
+    assert names("all") == [
+        "array-aligned",
+        "array-aligned,everyone,ReadAhead=0",
+        "kv",
+        "kv,everyone,ReadAhead=0",
+    ]
     assert names("default", "layouts", "kv") == ["array-aligned", "kv"]
     assert names("everyone,kv", "layout=kv,READERS=everyone") == ["kv,everyone"]
     assert names("kv,ChunkSize=4k") == ["kv,ChunkSize=4k"]
-    (point,) = chosen_points(["kv,per-step,sync"], space, refuse)
+    (point,) = chosen_points(["kv,per-step,everyone"], space, refuse)
     assert point.written == "Layout=kv,Objects=per-step,Steps=extend"
-    assert point.read == "Readers=delegate,Gets=sync,ReadAhead=auto"
+    assert point.read == "Readers=everyone,ReadAhead=auto"
     for wrong in ("tree", "kv,array-aligned", "ReadAhead=0,readahead=0", "0"):
         with pytest.raises(ValueError, match="no point|twice"):
             names(wrong)
@@ -76,10 +77,10 @@ def test_points_are_named_by_what_differs_from_the_default():
 
 def test_points_and_bp5(run, cli):
     done = run(
-        "--points", "layouts", "kv,per-step,everyone,sync", "ReadAhead=0", "--sizes", "2k,1k..80k", "--json"
+        "--points", "layouts", "kv,per-step,everyone", "ReadAhead=0", "--sizes", "2k,1k..80k", "--json"
     )
     records = done.json
-    names = ["array-aligned", "array", "array-adaptive", "kv", "posix", "kv,per-step,everyone,sync"]
+    names = ["array-aligned", "array", "array-adaptive", "kv", "posix", "kv,per-step,everyone"]
     names += ["array-aligned,ReadAhead=0", *(["bp5"] if BP5 else [])]
     assert {one["case"] for one in records} >= {
         f"{size}/{name}" for size in ("2k", "1k..80k") for name in names
@@ -146,6 +147,7 @@ def test_what_cannot_be_run_is_refused_before_anything_runs(run, cli):
     refused(run, cli, "--points", "tree", says="there is no point 'tree'")
     refused(run, cli, "--points", "posix,per-step", says="Objects=per-step does not go with Layout=posix")
     refused(run, cli, "--points", "Colour=red", says="a stream has no parameter 'Colour'")
+    refused(run, cli, "--points", "Gets=sync", says="a stream has no parameter 'Gets'")
     refused(run, cli, "--writers", "0", says="at least 1")
     refused(run, cli, "--readers", "-1", says="at least 1")
     refused(run, cli, "--steps", "0", says="at least 1")

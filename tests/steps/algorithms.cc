@@ -161,6 +161,7 @@ TEST(Options, AreSetByNameAndSayWhatIsValid)
     EXPECT_TRUE(options.set("DataChunkSize", "2MiB"));
     EXPECT_EQ(options.data_chunk_size, 2u << 20);
     EXPECT_FALSE(options.set("Colour", "blue"));
+    EXPECT_FALSE(ReaderOptions().set("Gets", "sync"));
     const std::string layouts = message_of([&] { options.set("Layout", "hdf5"); }, -DER_INVAL);
     EXPECT_NE(layouts.find("array-aligned, array, array-adaptive, kv, posix"), std::string::npos) << layouts;
     message_of([&] { options.set("ChunkSize", "0"); }, -DER_INVAL);

@@ -31,14 +31,12 @@ std::vector<ReaderOptions> reader_points()
 {
     std::vector<ReaderOptions> points;
     for (const std::string& readers : ReaderOptions::choices("Readers"))
-        for (const std::string& gets : ReaderOptions::choices("Gets"))
-            for (const char* const ahead : {"auto", "0", "20k"}) {
-                ReaderOptions point;
-                point.set("Readers", readers);
-                point.set("Gets", gets);
-                point.set("ReadAhead", ahead);
-                points.push_back(point);
-            }
+        for (const char* const ahead : {"auto", "0", "20k"}) {
+            ReaderOptions point;
+            point.set("Readers", readers);
+            point.set("ReadAhead", ahead);
+            points.push_back(point);
+        }
     return points;
 }
 
@@ -46,8 +44,7 @@ const std::vector<ReaderOptions> all_reader_points = reader_points();
 
 std::string text_of(const ReaderOptions& point)
 {
-    return "Readers " + std::to_string(static_cast<int>(point.readers)) + ", Gets " +
-           std::to_string(static_cast<int>(point.gets)) + ", ReadAhead " +
+    return "Readers " + std::to_string(static_cast<int>(point.readers)) + ", ReadAhead " +
            (point.read_ahead ? std::to_string(*point.read_ahead) : "auto");
 }
 

@@ -236,7 +236,6 @@ ReaderOptions random_reader_options(Random& random)
     ReaderOptions options;
     options.mode = random.one_in(3) ? ReadMode::random_access : ReadMode::stream;
     options.readers = random.one_in(2) ? Readers::everyone : Readers::delegate;
-    options.gets = random.one_in(2) ? Gets::sync : Gets::async;
     if (random.one_in(2)) options.read_ahead = random.below(20000);
     return options;
 }

@@ -76,23 +76,21 @@ TEST_P(RoundTrip, EveryWayToReadSeesTheSame)
     write(model, steps);
     const std::optional<std::uint64_t> budgets[] = {std::nullopt, 0, 3000, 40000, 8 << 20};
     for (const auto& read_ahead : budgets)
-        for (const Readers readers : {Readers::delegate, Readers::everyone})
-            for (const Gets gets : {Gets::async, Gets::sync}) {
-                SCOPED_TRACE(read_ahead ? std::to_string(*read_ahead) : "auto");
-                run_ranks(2, [&](std::shared_ptr<Communicator> communicator) {
-                    ReaderOptions options;
-                    options.read_ahead = read_ahead;
-                    options.readers = readers;
-                    options.gets = gets;
-                    Reader reader(location, options, communicator);
-                    for (std::uint64_t step = 0; step < steps; ++step) {
-                        ASSERT_EQ(reader.begin_step(0), StepStatus::ok);
-                        model.check_step(reader, step);
-                        reader.end_step();
-                    }
-                    EXPECT_EQ(reader.begin_step(0), StepStatus::end_of_stream);
-                });
-            }
+        for (const Readers readers : {Readers::delegate, Readers::everyone}) {
+            SCOPED_TRACE(read_ahead ? std::to_string(*read_ahead) : "auto");
+            run_ranks(2, [&](std::shared_ptr<Communicator> communicator) {
+                ReaderOptions options;
+                options.read_ahead = read_ahead;
+                options.readers = readers;
+                Reader reader(location, options, communicator);
+                for (std::uint64_t step = 0; step < steps; ++step) {
+                    ASSERT_EQ(reader.begin_step(0), StepStatus::ok);
+                    model.check_step(reader, step);
+                    reader.end_step();
+                }
+                EXPECT_EQ(reader.begin_step(0), StepStatus::end_of_stream);
+            });
+        }
 }
 
 // Rounds of requests do not grow with the number of steps that are read ahead.

@@ -169,8 +169,7 @@ public:
     explicit ArrayReader(const LayoutContext& context)
         : record_(context.record), arrays_(context),
           sizes_(context.container.key_value(record_.side, Access::read_only)),
-          queue_(context.pool.event_queue()), asynchronous_(context.gets == Gets::async),
-          together_(sizes_.asks_for_many())
+          queue_(context.pool.event_queue()), together_(sizes_.asks_for_many())
     {
     }
 
@@ -205,7 +204,6 @@ public:
     void fetch_ahead(std::uint64_t first, std::uint64_t count, std::vector<StepBlobs>& into) override
     {
         if (std::exchange(not_there_, no_step) == first) return;
-        if (!asynchronous_) return LayoutReader::fetch_ahead(first, count, into);
         try {
             std::vector<Sizes> sizes = get_sizes(first, count);
             for (std::size_t i = 0; i < sizes.size(); ++i)
@@ -356,7 +354,6 @@ private:
     MetadataArrays arrays_;
     KeyValue sizes_;
     EventQueue queue_;
-    bool asynchronous_;
     bool together_; // it reads two keys with one request
     std::size_t room_for_sizes_ = 256;
     std::uint64_t known_step_ = no_step;

@@ -65,19 +65,16 @@ private:
 class ArrayDataReader final : public DataReader {
 public:
     explicit ArrayDataReader(const LayoutContext& context)
-        : container_(context.container), record_(context.record), queue_(context.pool.event_queue()),
-          asynchronous_(context.gets == Gets::async)
+        : container_(context.container), record_(context.record), queue_(context.pool.event_queue())
     {
     }
 
     void read(std::span<DataRequest> requests) override
     {
-        const bool small = requests.size() == 1 && bytes_of(requests.front()) < 2 * least_part;
-        if (!asynchronous_ || small) {
-            for (DataRequest& request : requests) {
-                const ReadResult result = array(request.place.rank).read(request.ranges, spans(request));
-                if (result.cells_short > 0) explain(request);
-            }
+        if (requests.size() == 1 && bytes_of(requests.front()) < 2 * least_part) {
+            const DataRequest& request = requests.front();
+            const ReadResult result = array(request.place.rank).read(request.ranges, spans(request));
+            if (result.cells_short > 0) explain(request);
             return;
         }
         std::vector<DataRequest> parts;
@@ -123,7 +120,6 @@ private:
     const Container& container_;
     const StreamRecord& record_;
     EventQueue queue_;
-    bool asynchronous_;
     std::map<std::uint32_t, Array> arrays_;
     std::map<std::uint32_t, std::uint64_t> sizes_;
 };

@@ -56,7 +56,7 @@ class KvReader final : public LayoutReader {
 public:
     explicit KvReader(const LayoutContext& context)
         : record_(context.record), key_values_(context, Access::read_only),
-          queue_(context.pool.event_queue()), asynchronous_(context.gets == Gets::async), collector_(context)
+          queue_(context.pool.event_queue()), collector_(context)
     {
     }
 
@@ -66,11 +66,7 @@ public:
         key_values_.make_room();
         if (collector_.missing() < collector_.in_sight() && !get(step, collector_.missing())) return false;
         do {
-            if (asynchronous_)
-                get_missing({&collector_, 1}, step);
-            else
-                while (collector_.missing() < collector_.in_sight())
-                    if (!get(step, collector_.missing())) return false;
+            get_missing({&collector_, 1}, step);
             if (collector_.missing() < collector_.in_sight()) return false;
         } while (collector_.look_further());
         collector_.finish(into);
@@ -79,7 +75,6 @@ public:
 
     void fetch_ahead(std::uint64_t first, std::uint64_t count, std::vector<StepBlobs>& into) override
     {
-        if (!asynchronous_) return LayoutReader::fetch_ahead(first, count, into);
         if (collector_.in_sight() < collector_.ranks()) return; // no step was seen whole
         key_values_.make_room();
         std::vector<BlobCollector> steps = collector_.others(first, count);
@@ -160,7 +155,6 @@ private:
     const StreamRecord& record_;
     KvObjects key_values_;
     EventQueue queue_;
-    bool asynchronous_;
     BlobCollector collector_;
 };
 

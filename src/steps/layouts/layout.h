@@ -25,7 +25,6 @@ struct LayoutContext {
     const Pool& pool;
     const Container& container;
     const StreamRecord& record; // of one segment; a reader's is kept up to date
-    Gets gets = Gets::async;
     std::size_t expected_blob = 16 << 10; // bytes: a reader's first guess
 };
 

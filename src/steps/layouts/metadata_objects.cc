@@ -81,8 +81,7 @@ std::uint64_t ObjectsReach::cover(std::uint64_t step)
 }
 
 MetadataArrays::MetadataArrays(const LayoutContext& context)
-    : arrays_(context, Access::read_only), record_(context.record), queue_(context.pool.event_queue()),
-      asynchronous_(context.gets == Gets::async)
+    : arrays_(context, Access::read_only), record_(context.record), queue_(context.pool.event_queue())
 {
 }
 
@@ -110,7 +109,7 @@ std::uint64_t MetadataArrays::read(std::span<const MetadataPiece> pieces)
         request.ranges.push_back({piece.at, piece.memory.size()});
         request.memory.push_back(piece.memory);
     }
-    if (!asynchronous_ || requests.size() < 2) {
+    if (requests.size() < 2) {
         for (auto& [id, request] : requests)
             request.array->read(request.ranges, request.memory);
         return requests.size();

@@ -84,8 +84,8 @@ struct MetadataPiece {
 class MetadataArrays {
 public:
     explicit MetadataArrays(const LayoutContext& context);
-    // One vector read for each object. Those of several objects are in flight together, unless gets are sync.
-    // The number of requests.
+    // One vector read for each object. Those of several objects are in flight together. The number of
+    // requests.
     std::uint64_t read(std::span<const MetadataPiece> pieces);
     // How many of so many bytes the array has there. Asked before much memory is taken for them, since only a
     // record says how many they are. Few bytes are not looked for.
@@ -96,7 +96,6 @@ private:
     OpenObjects<Array> arrays_;
     const StreamRecord& record_;
     EventQueue queue_;
-    bool asynchronous_;
 };
 
 } // namespace stepstore::steps

@@ -112,7 +112,7 @@ private:
     struct Opened {
         Opened(const LayoutContext& now, std::uint64_t of, std::uint64_t epoch, std::size_t expected)
             : step(of), container(now.container.at_epoch(epoch)),
-              layout(layout_of(now.record).reader({now.pool, container, now.record, now.gets, expected}))
+              layout(layout_of(now.record).reader({now.pool, container, now.record, expected}))
         {
         }
         std::uint64_t step;
@@ -128,7 +128,7 @@ private:
         return decode_snapshot(*value, step);
     }
 
-    // Those of a row of steps, in flight together unless gets are sync, up to the first that is not there.
+    // Those of a row of steps, in flight together, up to the first that is not there.
     std::vector<StepSnapshot> look_ahead(std::uint64_t first, std::uint64_t count)
     {
         struct Request {
@@ -144,7 +144,6 @@ private:
                 snapshot_key(first + i), std::array<std::byte, snapshot_size>(), snapshot_size, Pending{});
             one.pending = side_.get_into(queue_, one.key, one.value.data(), &one.size);
             ++requests_;
-            if (context_.gets == Gets::sync) one.pending.wait();
         }
         for (Request& one : requests) {
             one.pending.wait();

@@ -22,8 +22,8 @@ Container container_of(const Pool& pool, const OpenedStream& opened)
 
 } // namespace
 
-OpenStream::OpenStream(OpenedStream opened, Gets gets)
-    : opened_(std::move(opened)), gets_(gets), pool_(Pool::connect(opened_.location.pool, Access::read_only)),
+OpenStream::OpenStream(OpenedStream opened)
+    : opened_(std::move(opened)), pool_(Pool::connect(opened_.location.pool, Access::read_only)),
       container_(container_of(pool_, opened_)),
       catalogue_(container_, opened_.location.pool + "/" + opened_.location.container, Access::read_only)
 {

@@ -20,7 +20,7 @@ namespace stepstore::steps {
 // The stream as this process has it open.
 class OpenStream {
 public:
-    OpenStream(OpenedStream opened, Gets gets);
+    explicit OpenStream(OpenedStream opened);
     const Location& location() const { return opened_.location; }
     const StreamRecord& record() const { return opened_.record; }
     const Container& container() const { return container_; }
@@ -29,7 +29,7 @@ public:
     const StreamRecord&
     segment_of(std::uint64_t step) const; // for steps that are not there yet, the last one
     const StreamRecord& segment(std::uint64_t generation) const;
-    LayoutContext context(const StreamRecord& segment) const { return {pool_, container_, segment, gets_}; }
+    LayoutContext context(const StreamRecord& segment) const { return {pool_, container_, segment}; }
     // Sees what the writers have done: closed the stream, or appended to it. -DER_STALE: another stream took
     // its place, or steps that this reader has seen were cut off.
     void refresh();
@@ -51,7 +51,6 @@ public:
 private:
     StreamRecord look();
     OpenedStream opened_;
-    Gets gets_;
     Pool pool_;
     Container container_;
     Catalogue catalogue_;

@@ -40,7 +40,7 @@ Reader::Impl::Impl(const std::string& location, const ReaderOptions& wanted,
         return encode_opened(found);
     });
     all_together(*communicator, [&] {
-        stream = std::make_unique<OpenStream>(decode_opened(opened), options.gets);
+        stream = std::make_unique<OpenStream>(decode_opened(opened));
         source = std::make_unique<StepSource>(*stream, options, *communicator, profile, one_machine);
         data = std::make_unique<StreamDataReader>(*stream);
         reads = std::make_unique<DataReads>(stream->record().order);

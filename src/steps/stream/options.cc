@@ -39,7 +39,6 @@ constexpr std::array readers_choices = {
     Choice<Readers>{"delegate", Readers::delegate},
     Choice<Readers>{"everyone", Readers::everyone},
 };
-constexpr std::array gets_choices = {Choice<Gets>{"async", Gets::async}, Choice<Gets>{"sync", Gets::sync}};
 constexpr std::array durabilities = {
     Choice<Durability>{"process", Durability::process},
     Choice<Durability>{"power", Durability::power},
@@ -201,7 +200,6 @@ const std::vector<Setter<ReaderOptions>>& reader_setters()
     using V = std::string_view;
     static const std::vector<Setter<O>> setters = {
         {"Readers", [](O& o, V n, V v) { o.readers = chosen(n, v, readers_choices); }},
-        {"Gets", [](O& o, V n, V v) { o.gets = chosen(n, v, gets_choices); }},
         {"ReadAhead",
          [](O& o, V n, V v) {
              o.read_ahead.reset();
@@ -289,8 +287,7 @@ std::vector<std::string> WriterOptions::names()
 
 std::vector<std::string> ReaderOptions::choices(std::string_view name)
 {
-    if (same_name(name, "Readers")) return all_names(readers_choices);
-    return same_name(name, "Gets") ? all_names(gets_choices) : std::vector<std::string>{};
+    return same_name(name, "Readers") ? all_names(readers_choices) : std::vector<std::string>{};
 }
 
 bool ReaderOptions::set(std::string_view name, std::string_view value)
@@ -336,7 +333,6 @@ void check_options(const WriterOptions& options)
 void check_options(const ReaderOptions& options)
 {
     require_known("Readers", options.readers, readers_choices);
-    require_known("Gets", options.gets, gets_choices);
     if (!(options.poll_interval > 0))
         throw Error(-DER_INVAL, "the polling interval is not above 0 seconds: give a larger one");
     if (std::isnan(options.open_timeout))

@@ -83,7 +83,6 @@ struct ReaderOptions {
     // posix (-DER_NOSYS).
     std::uint64_t snapshot = 0;
     Readers readers = Readers::automatic;
-    Gets gets = Gets::async;
     // bytes of following steps' metadata fetched along with a step; 0: none. Unset: none where each rank
     // reads for itself from a pool on its machine; else 1 MiB or, where it is more, two steps, up to 128 MiB.
     std::optional<std::uint64_t> read_ahead;
@@ -95,11 +94,11 @@ struct ReaderOptions {
     // gathered on rank 0 at close, which is collective then, and kept: profile_record.h
     bool profile = false;
 
-    // As WriterOptions::set: Readers, Gets, ReadAhead, SelectSteps, OpenTimeoutSecs,
+    // As WriterOptions::set: Readers, ReadAhead, SelectSteps, OpenTimeoutSecs,
     // BeginStepPollingFrequencySecs, Profile.
     bool set(std::string_view name, std::string_view value);
     static std::vector<std::string> names();
-    static std::vector<std::string> choices(std::string_view name); // of Readers and Gets
+    static std::vector<std::string> choices(std::string_view name); // of Readers
 };
 
 std::string_view name_of(Objects objects); // as users write it

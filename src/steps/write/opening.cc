@@ -146,7 +146,7 @@ std::uint64_t steps_to_keep(std::int64_t append_after, std::uint64_t there)
 // Reads a stream from one process, for what a writer has to know of it.
 struct Look {
     explicit Look(const OpenedStream& opened)
-        : communicator(self_communicator()), stream(opened, Gets::async),
+        : communicator(self_communicator()), stream(opened),
           source(stream, options, *communicator, profile, true)
     {
     }
