@@ -4,6 +4,7 @@
 
 #include "location/find/location.h"
 #include "steps/check/check.h"
+#include "steps/layouts/layout.h"
 #include "steps/read/reader.h"
 #include "steps/stream/stream.h"
 
@@ -379,6 +380,13 @@ void bind_steps(nb::module_& module)
         .def("get_value", &get_value, nb::arg("variable"), nb::arg("block") = 0,
              nb::arg("step") = nb::none());
 
+    module.def("layouts", [] {
+        nb::list all;
+        for (const steps::Layout* layout : steps::layouts())
+            all.append(nb::make_tuple(to_text(layout->name), to_text(steps::name_of(layout->blobs)),
+                                      layout->chunk_size));
+        return all;
+    });
     module.def(
         "resolve_location",
         [](const std::string& text) {

@@ -1,11 +1,12 @@
 // Which requests the timestep engine makes in a step that needs nothing new (no definitions, no connection),
-// by layout: what src/steps/layouts does, without doing it. tests/cli/test_estimate.py compares it with the
+// by BlobPlaces: what src/steps/layouts does, without doing it. tests/cli/test_advise.py compares it with the
 // engine itself on a simulated cluster.
 #pragma once
 
 #include "estimate/replay.h"
 #include "job_description.h"
 #include "steps/layouts/adaptive_rows.h"
+#include "steps/layouts/layout.h"
 #include "store/placement.h"
 
 #include <string>
@@ -15,7 +16,7 @@ namespace stepstore::sim {
 
 // What is left open in a job's options, decided as the engine decides it.
 struct Choices {
-    std::string layout;
+    steps::BlobPlaces blobs = steps::BlobPlaces::other;
     steps::Objects objects = steps::Objects::single;
     bool in_place = false; // Steps=snapshot
     std::uint64_t chunk = 0;
@@ -23,7 +24,7 @@ struct Choices {
     bool delegated = true;    // reader rank 0 reads for all
 };
 
-// -DER_INVAL: an object class that the cluster is too small for.
+// Refused: a layout that cannot be estimated, an object class that the cluster is too small for.
 Choices choices_of(const Machine& machine, const Job& job);
 
 // A reader fetches a step, and then others ahead, in some rounds.

@@ -15,6 +15,9 @@ namespace stepstore::steps {
 std::uint64_t row_of(std::uint64_t index);
 std::uint64_t end_of_row(std::uint64_t first_index); // the first step of the next one
 
+// Bytes between two slots: a reader reads over less, which costs less than another range.
+inline constexpr std::uint64_t least_gap = 4096;
+
 // One rank's slots in a row of steps.
 struct Slots {
     std::uint64_t first = 0;    // step of the row

@@ -382,6 +382,7 @@ const Layout& array_layout()
     static const Layout layout = {
         .name = "array",
         .number = 3,
+        .blobs = BlobPlaces::dense,
         .writer = &make_layout_writer<ArrayWriter>,
         .reader = &make_layout_reader<ArrayReader>,
         .trim = &trim_array,

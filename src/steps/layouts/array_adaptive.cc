@@ -220,7 +220,6 @@ public:
     }
 
 private:
-    static constexpr std::uint64_t least_gap = 4096; // bytes: a smaller one costs less than another range
     // Bytes of a slot that are read at first, if all of them are too many.
     static constexpr std::uint64_t least_first_guess = 16 << 10;
     // Bytes of a step: from afar fewer are read in vain as fast as a header.
@@ -380,6 +379,7 @@ const Layout& array_adaptive_layout()
     static const Layout layout = {
         .name = "array-adaptive",
         .number = 5,
+        .blobs = BlobPlaces::rows,
         .chunk_size = 256 << 10,
         .least_chunk_size = blob_header_size, // of a blob that lies elsewhere
         .chooses_chunks = true,

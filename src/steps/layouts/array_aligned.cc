@@ -187,6 +187,7 @@ const Layout& array_aligned_layout()
     static const Layout layout = {
         .name = "array-aligned",
         .number = 4,
+        .blobs = BlobPlaces::slots,
         .chunk_size = 64 << 10,
         .least_chunk_size = blob_header_size, // of a blob that lies elsewhere
         .writer = &make_layout_writer<AlignedWriter>,

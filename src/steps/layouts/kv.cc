@@ -174,6 +174,7 @@ const Layout& kv_layout()
     static const Layout layout = {
         .name = "kv",
         .number = 2,
+        .blobs = BlobPlaces::values,
         .metadata_type = ObjectType::key_value,
         .writer = &make_layout_writer<KvWriter>,
         .reader = &make_layout_reader<KvReader>,

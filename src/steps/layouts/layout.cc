@@ -42,6 +42,19 @@ std::uint64_t end_of_row(std::uint64_t first, Has&& has)
 
 } // namespace
 
+std::string_view name_of(BlobPlaces blobs)
+{
+    switch (blobs) {
+    case BlobPlaces::files: return "files";
+    case BlobPlaces::values: return "values";
+    case BlobPlaces::dense: return "dense";
+    case BlobPlaces::slots: return "slots";
+    case BlobPlaces::rows: return "rows";
+    case BlobPlaces::other: break;
+    }
+    return "other";
+}
+
 std::unique_ptr<LayoutReader> open_layout(const LayoutContext& context)
 {
     if (context.record.in_place()) return snapshot_reader(context);

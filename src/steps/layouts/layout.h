@@ -1,6 +1,6 @@
 // Where the metadata blobs of a step lie, and with them the data blocks: the seam between the timestep engine
 // and its layouts. A layout is a file in this folder that fills a struct Layout, and a line in registry.cc.
-// Nothing else names it. docs/extending.md shows how to add one.
+// Nothing else names it (style.layouts). docs/extending.md shows how to add one.
 //
 // A blob describes itself: step, rank, generation, length, checksums. So a layout needs no lock and no second
 // message to publish. A step is there when the blobs of all its ranks are. Blobs of 0 bytes do not exist: a
@@ -24,7 +24,7 @@ namespace stepstore::steps {
 struct LayoutContext {
     const Pool& pool;
     const Container& container;
-    const StreamRecord& record; // of one segment; a reader's is kept up to date
+    const StreamRecord& record;           // of one segment; a reader's is kept up to date
     std::size_t expected_blob = 16 << 10; // bytes: a reader's first guess
 };
 
@@ -80,9 +80,21 @@ protected:
 struct DataStore; // data_store.h
 extern const DataStore data_in_arrays, data_in_files;
 
+// How a layout keeps the blobs of a step. Its requests can be foretold by this (sim/estimate).
+enum class BlobPlaces : std::uint8_t {
+    other,  // in a way of its own: it can be simulated, not estimated
+    files,  // rank 0 gathers them, and writes them to files
+    values, // each is a value of a key-value
+    dense,  // one after the other in an array, where the ranks agree; a key tells readers their sizes
+    slots,  // in slots of an array, each of a chunk; a blob that is larger lies in the side object
+    rows,   // the same with slots of the blobs' sizes, which stay for a row of steps (adaptive_rows.h)
+};
+std::string_view name_of(BlobPlaces blobs);
+
 struct Layout {
     std::string_view name; // as users write it
     std::uint8_t number;   // in the record of a stream: never changes
+    BlobPlaces blobs = BlobPlaces::other;
     // Of the metadata array, bytes: what a user gets who does not say, and the least that he may say.
     std::uint64_t chunk_size = 1 << 20;
     std::uint64_t least_chunk_size = 1;

@@ -270,6 +270,7 @@ const Layout& posix_layout()
     static const Layout layout = {
         .name = "posix",
         .number = 1,
+        .blobs = BlobPlaces::files,
         .data = &data_in_files,
         .one_object_because = "it keeps metadata in files",
         .writer = &make_layout_writer<PosixWriter>,

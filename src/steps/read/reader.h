@@ -42,7 +42,7 @@ struct StreamDescription {
     std::uint32_t format = 0;     // version
     std::uint64_t generation = 0; // fresh for every stream of the container
     std::uint64_t segments = 1;   // one, and one more for every time that it was appended to
-    std::string layout;           // "array-aligned"
+    std::string layout;           // its name
     std::string objects;          // "single"
     std::string step_mode;        // "extend"
     Order order = Order::row_major;

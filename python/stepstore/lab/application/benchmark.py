@@ -16,6 +16,7 @@ from stepstore.lab.application.runs import BP5, Application, Measured
 from stepstore.lab.application.scale import OVER, PUBLISHED_SHARE, AtScale, BlobModel, simulated
 from stepstore.lab.benchmarks import memory
 from stepstore.lab.benchmarks.layout_figures import require_matplotlib
+from stepstore.lab.benchmarks.layout_points import all_layouts
 from stepstore.lab.benchmarks.layout_report import machine_line
 from stepstore.lab.benchmarks.machine import others_share
 from stepstore.lab.benchmarks.options import Parser, numbers, words
@@ -24,8 +25,8 @@ from stepstore.lab.simulation.cluster import load, named
 from stepstore.lab.simulation.experiments import ALIGNED, KV, POSIX
 from stepstore.lab.simulation.run import Simulator
 
-LAYOUTS = ("posix", "kv", "array", "array-aligned", "array-adaptive")
-_DEFAULT = "array-aligned"
+LAYOUTS = [one.name for one in all_layouts()]
+_DEFAULT = LAYOUTS[0]
 _Scale = tuple[BlobModel, list[AtScale]]
 _REFERENCE_RATIO = PUBLISHED_SHARE / 4.5  # of POSIX's share to that of KV and of aligned
 
@@ -55,7 +56,7 @@ def _parser() -> Parser:
     parser.number("seeds", 8, "places where the reaction begins")
     parser.number("outputs", 20, "steps that are written")
     parser.number("gap", 20, "time steps between two outputs")
-    parser.list("layouts", list(LAYOUTS), "layouts of Stepstore", "NAME,...", words)
+    parser.list("layouts", LAYOUTS, "layouts of Stepstore", "NAME,...", words)
     parser.list("scale", [64, 128, 256, 512, 1024], "simulated numbers of ranks; 0: none", kind=numbers)
     parser.number("scale-size", 512, "finest cells along each edge of the larger problem", "CELLS")
     parser.add_argument(

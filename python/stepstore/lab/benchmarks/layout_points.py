@@ -6,7 +6,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from stepstore import _core
+
 _WRITERS = ("Layout", "Objects", "Steps")
+
+
+@dataclass(frozen=True)
+class Layout:
+    name: str
+    blobs: str  # how it keeps them: files, values, dense, slots, rows (src/steps/layouts/layout.h)
+    chunk_size: int  # that is usual, bytes
+
+
+def all_layouts() -> list[Layout]:
+    """The default first."""
+    return [Layout(*one) for one in _core.layouts()]
 
 
 @dataclass

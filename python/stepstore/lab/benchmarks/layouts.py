@@ -13,7 +13,7 @@ from typing import Any
 from stepstore.console import show
 from stepstore.lab.benchmarks import ceph, memory
 from stepstore.lab.benchmarks.layout_figures import draw, require_matplotlib
-from stepstore.lab.benchmarks.layout_points import Point, Space, chosen_points
+from stepstore.lab.benchmarks.layout_points import Point, Space, all_layouts, chosen_points
 from stepstore.lab.benchmarks.layout_presets import PRESETS, report_space, report_windows
 from stepstore.lab.benchmarks.layout_report import Outcome, explanation, report_json, report_table
 from stepstore.lab.benchmarks.layout_runs import BP5, Program, Run
@@ -156,9 +156,10 @@ def _checked(parser: Parser, options: Namespace, program: Program) -> list[Point
 def _possible_on_ceph(parser: Parser, options: Namespace, points: list[Point]) -> list[Point]:
     if options.preset or options.figures:
         parser.error("--location goes with neither --preset nor --figures")
-    possible = [point for point in points if "Layout=posix" not in point.parameters]
+    in_files = [f"Layout={one.name}" for one in all_layouts() if one.blobs == "files"]
+    possible = [point for point in points if not set(in_files) & set(point.written.split(","))]
     if len(possible) < len(points):
-        parser.note("Layout=posix is left out: it needs a directory")
+        parser.note(f"{', '.join(in_files)} is left out: it needs a directory")
     if not possible:
         parser.error("--points: give a layout that does without a directory")
     return possible

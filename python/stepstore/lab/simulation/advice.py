@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from stepstore.console import human_bytes, human_time
-from stepstore.lab.benchmarks.layout_points import Point, Space
+from stepstore.lab.benchmarks.layout_points import Layout, Point, Space, all_layouts
 from stepstore.lab.simulation.run import Simulator
 
 _WORTH = 0.02  # a variant of the best layout that gains less is not worth a parameter
@@ -122,8 +122,8 @@ class Advisor:
     # ---- what is compared
     def _layouts(self, job: Job) -> list[Point]:
         return [
-            self._space.point({"Layout": layout, **chunk})
-            for layout in self._space.choices["Layout"]
+            self._space.point({"Layout": layout.name, **chunk})
+            for layout in all_layouts()
             for chunk in _chunks(layout, job)
         ]
 
@@ -241,15 +241,15 @@ def _without_chunk(written: str) -> str:
     return ",".join(pair for pair in written.split(",") if not pair.startswith("ChunkSize="))
 
 
-def _chunks(layout: str, job: Job) -> list[dict[str, str]]:
+def _chunks(layout: Layout, job: Job) -> list[dict[str, str]]:
     """The chunk sizes to compare; {}: the default."""
     slot = job.largest + _BESIDE_TEXT
     slot += slot // 8 + 320  # as large as the engine makes it, at most
     needed = _power_of_2(slot)
-    if layout == "array-aligned" and needed > 64 << 10 or layout == "array-adaptive" and needed > 256 << 10:
+    if layout.blobs in ("slots", "rows") and needed > layout.chunk_size:
         return [{"ChunkSize": _size(needed)}]
     several = _power_of_2(8 * slot)
-    if layout == "array" and several < 1 << 20:
+    if layout.blobs == "dense" and several < layout.chunk_size:
         return [{}, {"ChunkSize": _size(several)}]
     return [{}]
 

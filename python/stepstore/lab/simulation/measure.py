@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from stepstore.console import CommandError, emit_json, show, table
-from stepstore.lab.benchmarks.layout_points import Space
+from stepstore.lab.benchmarks.layout_points import Space, all_layouts
 from stepstore.lab.benchmarks.layout_runs import Program, Run
 from stepstore.lab.benchmarks.machine import BUSY, others_share
 from stepstore.lab.benchmarks.mpi import run as run_mpi
@@ -31,7 +31,6 @@ _GOAL = 0.5
 _MUCH = 1e15  # a bandwidth that takes no time
 _FREE = "assumed: on one machine nothing is between a rank and a target"
 _ONCE = "assumed: no part of a step"
-_OBJECTS = ("kv", "array", "array-aligned", "array-adaptive")  # layouts whose readers look at each blob
 _Line = tuple[float, float]  # seconds of a call, and of a byte
 _Times = dict[tuple[str, int], dict[str, float]]  # by layout and size: seconds
 
@@ -127,7 +126,7 @@ class Measurements:
             "measured: stepstore bench layouts, a reader for each processor, of 1 and 4 blobs a processor"
         )
         writes = statistics.mean(self._store[one][1] for one in ("kv_put", "array_write"))
-        gets, reads = self._read("kv"), self._read("array-aligned")
+        gets, reads = (self._read(_layout(one)) for one in ("values", "slots"))
         encode, (step, decode) = self._encode(), self._decode()
         free = dict.fromkeys(("server_bandwidth", "client_bandwidth", "bisection"), (_MUCH, _FREE))
         free |= dict.fromkeys(
@@ -190,8 +189,8 @@ class Measurements:
         return _line(
             {
                 size: statistics.mean(
-                    self._few[name, size]["stabilisation"] - _at(self._store[operation], size)
-                    for name, operation in (("kv", "kv_put"), ("array-aligned", "array_write"))
+                    self._few[_layout(blobs), size]["stabilisation"] - _at(self._store[operation], size)
+                    for blobs, operation in (("values", "kv_put"), ("slots", "array_write"))
                 )
                 for size in _SIZES.values()
             }
@@ -210,10 +209,13 @@ class Measurements:
 
     def _decode(self) -> tuple[float, _Line]:
         """A reader's work on a step, and on a blob, once they are fetched."""
+        objects = [
+            one.name for one in all_layouts() if one.blobs != "files"
+        ]  # their readers look at each blob
         steps, blobs = [], {}
         for size in _SIZES.values():
             (short, few), (long, many) = (
-                (statistics.mean(found[name, size]["rest"] for name in _OBJECTS), blobs)
+                (statistics.mean(found[name, size]["rest"] for name in objects), blobs)
                 for found, blobs in self._readings()
             )
             blobs[size] = max(0.0, (long - short) / (many - few))
@@ -222,6 +224,11 @@ class Measurements:
 
     def _readings(self) -> tuple[tuple[_Times, int], tuple[_Times, int]]:
         return (self._few, self._processors), (self._many, 4 * self._processors)
+
+
+def _layout(blobs: str) -> str:
+    """The first one that keeps them so."""
+    return next(one.name for one in all_layouts() if one.blobs == blobs)
 
 
 def _line(times: dict[int, float]) -> _Line:
