@@ -151,14 +151,14 @@ def test_one_object_is_looked_up_not_searched_for(cli, pool):
 
 
 def test_a_name_with_line_breaks_stays_in_its_row(capsys):
-    from stepstore.cli import common
+    from stepstore import console
 
-    kept = common.Settings.out
-    common.Settings.out = Console(highlight=False, width=80)
+    kept = console.Settings.out
+    console.Settings.out = Console(highlight=False, width=80)
     try:
-        common.show(common.table(["NAME", ("SIZE", "right")], [("two\nlines\a", 7)]))
+        console.show(console.table(["NAME", ("SIZE", "right")], [("two\nlines\a", 7)]))
     finally:
-        common.Settings.out = kept
+        console.Settings.out = kept
     lines = capsys.readouterr().out.splitlines()
     assert [line.split() for line in lines] == [["NAME", "SIZE"], ["two\\nlines\\x07", "7"]]
 

@@ -190,7 +190,7 @@ TEST_F(StrictLibraryTest, WhatIsNotStoredReadsAsZero)
     const ReadResult result = array.read(0, read);
     EXPECT_EQ(result.cells_short, 10U);
     EXPECT_EQ(result.bytes, 30U);
-    EXPECT_EQ(text(read), std::string(4, '\0') + "abcd" + std::string(32, '\0'));
+    EXPECT_EQ(text(read), std::string("\0\0\0\0abcd", 8).append(32, '\0'));
 
     std::vector<std::byte> later(40, std::byte{0xee});
     EventQueue queue = strict_pool.event_queue();
