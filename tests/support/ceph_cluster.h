@@ -38,8 +38,10 @@ public:
 private:
     std::string command(const std::string& what, const std::string& arguments) const
     {
-        return std::string(STEPSTORE_CEPH_SCRIPT) + " " + what + " " + (directory_ / "cluster") + " " +
-               arguments + " >/dev/null";
+        std::string text = STEPSTORE_CEPH_SCRIPT;
+        for (const std::string& part : {what, std::string(directory_ / "cluster"), arguments})
+            text.append(" ").append(part);
+        return text.append(" >/dev/null");
     }
 
     TemporaryDirectory directory_;
