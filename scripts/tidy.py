@@ -23,11 +23,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 # Headers of ours. Those of libdaos are C and keep the names and types of DAOS.
 HEADERS = f"^{re.escape(str(ROOT))}/(src|include/stepstore|plugins|bindings|bench|sim|examples|tests)/"
-# No findings: options of GCC that clang does not know, what its standard library calls deprecated, and
-# conversions of signs, which GCC does not count to -Wconversion.
+# No findings: options of GCC that clang does not know, its precompiled headers, what its standard library
+# calls deprecated, and conversions of signs, which GCC does not count to -Wconversion.
 EXTRA = [
     f"--extra-arg=-Wno-{name}"
-    for name in ("unknown-warning-option", "deprecated-declarations", "sign-conversion")
+    for name in ("unknown-warning-option", "deprecated-declarations", "sign-conversion", "ignored-gch")
 ]
 
 
