@@ -46,7 +46,7 @@ class Array(StoredObject):
     handle : object
         The object of the extension.
     waits : Waits
-        What is shared with the pool.
+        The location and the awaited calls, which the pool shares.
     container : str
         The label of the container.
     dtype : dtype, optional
@@ -136,7 +136,7 @@ class Array(StoredObject):
         index : int
             The first cell.
         data : str, bytes, numpy array or other buffer
-            What is written; its size is a multiple of the cell size.
+            The cells to write. Its size is a multiple of the cell size.
 
         Raises
         ------
@@ -252,7 +252,7 @@ class Array(StoredObject):
         index : int
             The first cell.
         data : str, bytes, numpy array or other buffer
-            What is written. Its memory must not change before the call has completed.
+            The cells to write. Its memory must not change before the call has completed.
 
         Raises
         ------

@@ -48,7 +48,7 @@ class Handle:
     handle : object
         The object of the extension.
     waits : Waits
-        What is shared with the pool.
+        The location and the awaited calls, which the pool shares.
     """
 
     def __init__(self, handle: Any, waits: Waits):
@@ -97,7 +97,7 @@ class StoredObject(Handle):
     handle : object
         The object of the extension.
     waits : Waits
-        What is shared with the pool.
+        The location and the awaited calls, which the pool shares.
     container : str
         The label of the container that the object lies in.
     """

@@ -72,7 +72,7 @@ class KeyValue(StoredObject, MutableMapping[Key, "bytes"]):
         key : str or bytes
             The key.
         default : object, optional
-            What is returned if there is no such key.
+            The result if there is no such key.
 
         Returns
         -------
@@ -257,7 +257,7 @@ class KeyValue(StoredObject, MutableMapping[Key, "bytes"]):
         key : str or bytes
             The key.
         default : object, optional
-            What is returned if there is no such key.
+            The result if there is no such key.
 
         Returns
         -------
@@ -443,7 +443,7 @@ class KeyValue(StoredObject, MutableMapping[Key, "bytes"]):
         key : str or bytes
             The key.
         default : object, optional
-            What is returned if there is no such key.
+            The result if there is no such key.
 
         Returns
         -------

@@ -125,7 +125,7 @@ def main():
     rooms = read_table()
     if len(rooms) < 10:
         sys.exit(f"{TABLE}: the table of the rooms was not found")
-    found = list(violations(rooms))
+    found = list(dict.fromkeys(violations(rooms)))
     print("\n".join(found) if found else f"{len(rooms)} rooms: every include and import is in its table")
     sys.exit(1 if found else 0)
 

@@ -209,9 +209,8 @@ class Measurements:
 
     def _decode(self) -> tuple[float, _Line]:
         """A reader's work on a step, and on a blob, once they are fetched."""
-        objects = [
-            one.name for one in all_layouts() if one.blobs != "files"
-        ]  # their readers look at each blob
+        # Their readers look at each blob.
+        objects = [one.name for one in all_layouts() if one.blobs != "files"]
         steps, blobs = [], {}
         for size in _SIZES.values():
             (short, few), (long, many) = (
