@@ -6,7 +6,7 @@
 #include "arrays/record.h"
 #include "base/process.h"
 #include "base/system_error.h"
-#include "fields/claim.h"
+#include "client/lease.h"
 #include "fields/record.h"
 #include "steps/file.h"
 #include "steps/layouts/data_files.h"
@@ -182,10 +182,70 @@ private:
     std::optional<steps::File> file_;
 };
 
+using LeaseHandle = Closable<Lease>;
+
+void bind_lease(nb::module_& module)
+{
+    nb::class_<Lease::Seen>(module, "SeenLease", "The record of a lease (src/client/lease.h).")
+        .def_prop_ro(
+            "note", [](const Lease::Seen& self) { return to_python(self.record.note); },
+            "What its holder said of its work; empty if the record is damaged.")
+        .def_prop_ro(
+            "process", [](const Lease::Seen& self) { return self.record.holder.process; }, "Its number.")
+        .def_prop_ro(
+            "free", [](const Lease::Seen& self) { return self.state == LeaseState::free; },
+            "Its holder gave it back, or is dead.");
+    nb::class_<LeaseHandle>(module, "Lease", "The right to write a named thing (src/client/lease.h).")
+        .def(
+            "__init__",
+            [](LeaseHandle* self, ContainerHandle& container, const ObjectId& object, const std::string& key,
+               bool remove_at_end) {
+                new (self) LeaseHandle(
+                    Lease(container.get().key_value(object), key, Lease::never,
+                          remove_at_end ? Lease::AtEnd::remove_record : Lease::AtEnd::keep_record));
+            },
+            nb::arg("container"), nb::arg("object"), nb::arg("key"), nb::arg("remove_at_end") = false)
+        .def(
+            "look", [](LeaseHandle& self) { return self.use([](Lease& it) { return it.look(); }); },
+            "None: there is no record.")
+        .def(
+            "take", [](LeaseHandle& self) { return self.use([](Lease& it) { return it.take(); }); },
+            "None: this process holds it now. Otherwise who does.")
+        .def(
+            "take_as_seen",
+            [](LeaseHandle& self, const nb::bytes& note) {
+                return self.use([&](Lease& it) { return it.take_as_seen(bytes_of(note)); });
+            },
+            nb::arg("note"), "From anybody who had it at the last look. False: it has changed since.")
+        .def(
+            "say",
+            [](LeaseHandle& self, const nb::bytes& note) {
+                return self.use([&](Lease& it) { return it.say(bytes_of(note)); });
+            },
+            nb::arg("note"), "False: it was taken over, and nothing was changed.")
+        .def(
+            "still_held",
+            [](LeaseHandle& self) { return self.use([](Lease& it) { return it.still_held(); }); },
+            "Asks the store.")
+        .def(
+            "remove", [](LeaseHandle& self) { return self.use([](Lease& it) { return it.remove(); }); },
+            "Gives it back, and leaves no record. False: it was taken over.")
+        .def("close", &LeaseHandle::close, "Gives it back.");
+    module.def(
+        "decode_lease",
+        [](const nb::bytes& record) {
+            Lease::Seen seen{decode_lease(bytes_of(record)), {}};
+            seen.state = state_of(seen.record);
+            return seen;
+        },
+        nb::arg("record"));
+}
+
 } // namespace
 
 void bind_copying(nb::module_& module)
 {
+    bind_lease(module);
     nb::class_<StreamFile>(module, "StreamFile", "A file of a stream with the layout posix.")
         .def(nb::init<const std::string&, const std::string&, const std::string&, bool>(), nb::arg("pool"),
              nb::arg("directory"), nb::arg("name"), nb::arg("make") = false)
@@ -231,12 +291,6 @@ void bind_copying(nb::module_& module)
     module.def(
         "encode_dataset_container",
         [](const std::string& label) { return to_python(fields::encode_root(label)); }, nb::arg("label"));
-    module.def(
-        "dataset_claim", [] { return to_python(fields::new_claim()); },
-        "This process's, to the label of a dataset's container. No other one has these bytes.");
-    module.def(
-        "dataset_claim_is_dead",
-        [](const nb::bytes& claim) { return fields::is_dead_claim(bytes_of(claim)); }, nb::arg("claim"));
     module.def("array_header", &array_header, nb::arg("header"));
     module.def(
         "array_head",

@@ -1,9 +1,6 @@
 #include "arrays/head.h"
 
 #include "base/bytes.h"
-#include "base/time_source.h"
-#include "client/in_doubt.h"
-#include "client/own_turns.h"
 
 #include <daos_errno.h>
 #include <uuid/uuid.h>
@@ -26,7 +23,6 @@ constexpr uuid_t name_space = {0x8a, 0x2f, 0x3c, 0x61, 0x5d, 0x0e, 0x4b, 0x7a,
 constexpr std::string_view header_key = "header";
 constexpr std::string_view table_prefix = "table/";
 constexpr std::string_view writing_prefix = "writing/";
-constexpr std::string_view turn_prefix = "turn/";
 constexpr std::string_view attribute_prefix = "attribute/";
 
 std::string numbered(std::string_view prefix, std::uint64_t number)
@@ -41,18 +37,8 @@ std::uint64_t seconds_since_1970()
             .count());
 }
 
-using HeldTurn = OwnTurn<OwnState::array_turns>;
-
-constexpr std::chrono::seconds longest_turn{10}; // of a writer that cannot be seen, or that does not move
 // Seconds; of a writer on another machine.
 constexpr std::uint64_t longest_writing = std::uint64_t{7} * 24 * 3600;
-
-// A turn of this process that nobody holds: what put it, or was to remove it, is in doubt.
-bool is_left_over(const WritingMark& turn)
-{
-    return turn.writer == this_process() && turn.objects.size() == 1 &&
-           HeldTurn::is_left_over(turn.objects.front().first);
-}
 
 bool is_over(const WritingMark& mark)
 {
@@ -250,85 +236,20 @@ void Head::collect_tables(const Header& header)
     }
 }
 
-Head::Seen Head::take_turn(const std::vector<std::byte>& turn, std::vector<Turn>& over)
+Header Head::publish(const std::function<Header(const std::optional<Header>&)>& make)
 {
-    Seen there = look();
-    const auto next = [&] { return (there.header ? there.header->version : 0) + 1; };
-    std::uint64_t number = next();
-    const auto began = SteadyClock::now();
     while (true) {
-        const std::string key = numbered(turn_prefix, number);
-        try {
-            object_.put(key, turn, Condition::must_not_exist);
-        } catch (const Error& error) {
-            if (error.code() != -DER_EXIST) throw;
-            const auto bytes = object_.get_nonempty(key);
-            const bool waited = SteadyClock::now() - began > longest_turn;
-            if (bytes) {
-                const auto holder = WritingForm::decode(*bytes, "a turn of " + where_);
-                const Life life = holder ? life_of(holder->writer) : Life::elsewhere;
-                if (life == Life::dead || (life == Life::elsewhere && waited) ||
-                    (holder && is_left_over(*holder))) {
-                    over.push_back({number++, *bytes});
-                    continue;
-                }
-                if (waited)
-                    throw Error(-DER_BUSY, where_ + " is being published by another writer (" +
-                                               holder->writer.text() +
-                                               "), which does not go on: nothing was written");
-            }
-            sleep_for(std::chrono::milliseconds(1));
-            there = look();
-            number = std::max(number, next());
-            continue;
-        }
-        there = look();
-        if (next() <= number) {
-            over.push_back({number, turn});
-            return there;
-        }
-        object_.remove_if(key, turn); // others were faster
-        number = next();
+        const Seen there = look();
+        Header fresh = make(there.header);
+        fresh.version = (there.header ? there.header->version : 0) + 1;
+        const auto expected = there.bytes ? std::optional<Bytes>(*there.bytes) : std::nullopt;
+        if (object_.put_if(header_key, expected, encode(fresh))) return fresh;
+        const std::uint64_t first_own = there.header ? there.header->next_table : 0;
+        for (const TableRef& one : fresh.tables)
+            if (one.in_place.empty()) fresh.dropped_tables.push_back(one.number);
+        for (const std::uint64_t number : fresh.dropped_tables)
+            if (number >= first_own) object_.remove(numbered(table_prefix, number));
     }
-}
-
-std::optional<Header> Head::publish(const std::function<std::optional<Header>(std::optional<Header>)>& make)
-{
-    HeldTurn held;
-    WritingMark mine;
-    mine.writer = this_process();
-    mine.since = seconds_since_1970();
-    mine.objects = {{held.number(), 1}};
-    const std::vector<std::byte> turn = encode(mine);
-    std::vector<Turn> over; // turns of the dead, and then this one's
-    held.is_put();
-    const Seen there = take_turn(turn, over);
-    // One that stays is in nobody's way: the next turn has a higher number than the version.
-    const auto give_back = [&]() noexcept {
-        try {
-            for (const Turn& one : over)
-                object_.remove_if(numbered(turn_prefix, one.number), one.bytes);
-            held.is_gone();
-        } catch (...) {
-        }
-    };
-    std::optional<Header> fresh;
-    try {
-        fresh = make(there.header);
-        if (fresh) {
-            fresh->version = over.back().number;
-            const auto expected = there.bytes ? std::optional<Bytes>(*there.bytes) : std::nullopt;
-            if (!object_.put_if(header_key, expected, encode(*fresh)))
-                throw Error(-DER_STALE, where_ + " was published by another writer, which has taken this one "
-                                                 "for dead, as it did not go on: nothing was changed; call "
-                                                 "again");
-        }
-    } catch (...) {
-        give_back();
-        throw;
-    }
-    give_back();
-    return fresh;
 }
 
 void Head::destroy_dropped(const Container& container, const Header& header)

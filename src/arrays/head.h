@@ -1,17 +1,15 @@
-// The head of an array: a key-value object whose id is made from the array's name. It holds the header, large
-// tables of blocks, the attributes, and marks of those who write (docs/format-arrays.md).
+// The head of an array: a key-value object whose id is made from the array's name. It holds the header,
+// large tables of blocks, the attributes, and marks of those who write (docs/format-arrays.md).
 //
 // How an array is written, and how a new version takes the place of the old one:
 // 1. The writer puts "writing/GENERATION", which names the data objects that it is about to fill. They are
 //    fresh: their numbers were never used. Then it fills them.
-// 2. It takes the turn to publish: it puts "turn/N", N the version after the header's, on the condition that
-//    there is none. Of several one succeeds. The others wait for it; where its process is dead they try the
-//    number after it. So does a process that finds a turn of its own that is left over. Who has the turn
-//    reads the header again. Where its version is N or later, the turn was one of the past: it is given back,
-//    and the writer tries again.
-// 3. It puts "header", if that is as it read it in its turn. With this put the new version is there, whole.
-//    The header also names what it took the place of.
-// 4. It removes turn and mark, and destroys what the old version had.
+// 2. It reads the header, makes the new one from it, and puts the tables that the new one names. No other
+//    header names these tables.
+// 3. It puts "header", if that is as it read it. With this put the new version is there, whole. The header
+//    also names what it took the place of. If another writer was faster, this one removes its tables, and
+//    begins again with 2.
+// 4. It removes its mark, and destroys what the old version had.
 // A writer that dies before 3 leaves the old version, and a mark by which the next writer of this array finds
 // what to destroy (client/unpublished.h). One that dies after 3 leaves the new version, in whose header the
 // next writer finds the same. To destroy twice does no harm.
@@ -23,10 +21,11 @@
 // A reader reads the header, the data, and the header again. Where the generation is the same, nothing of
 // what it read was destroyed before the second look, since 4 comes after 3. Otherwise it begins again.
 //
-// A turn of a process on another machine counts as dead when it has not moved for ten seconds. That process
-// may only have been stopped, and go on later. Its header is refused then (3), since there is a newer one,
-// and so are its tables, whose numbers others have taken. What it removes of an older array, attributes and
-// the entry in the catalogue, it has read before 3, and removes after 3 if it still is the same.
+// Nobody waits for another writer, so none has to be told dead from alive. Of several that publish at once
+// one succeeds each time. A version is never there twice, so neither are the bytes of a header. A process
+// that was stopped, and goes on later, finds another header in 3. It has read what it removes of an older
+// array, attributes and the entry in the catalogue, before 3. It removes these after 3 if they are still the
+// same.
 #pragma once
 
 #include "arrays/record.h"
@@ -77,16 +76,15 @@ public:
                 const std::string& object_class);
 
     // Steps 2 and 3. make: from the header that is there (nullopt: none, or a damaged one) to the new one,
-    // whose version is set here; nullopt: nothing to publish. -DER_BUSY: another writer does not end.
-    // -DER_STALE: another one has taken this one's turn, since it was stopped.
-    std::optional<Header> publish(const std::function<std::optional<Header>(std::optional<Header>)>& make);
+    // whose version is set here. It is called again if another writer was faster.
+    Header publish(const std::function<Header(const std::optional<Header>&)>& make);
     // Step 4, of the old version.
     void destroy_dropped(const Container& container, const Header& header);
     void set_attribute(const std::string& attribute, const Attribute& value);
     std::optional<Attribute> attribute(const std::string& attribute) const;
     bool remove_attribute(const std::string& attribute);
     std::vector<std::string> attributes() const; // sorted
-    // Those of an array that is removed: taken in its turn, and removed when another header is there.
+    // Those of an array that is removed: read before the removal, and removed when another header is there.
     using Attributes = std::vector<std::pair<std::string, std::vector<std::byte>>>;
     Attributes stored_attributes() const;
     void remove_attributes(const Attributes& stored);
@@ -99,12 +97,6 @@ private:
         std::optional<Header> header; // as any_header()
     };
     Seen look() const;
-    struct Turn {
-        std::uint64_t number;
-        std::vector<std::byte> bytes;
-    };
-    // Takes a turn, which goes to the end of `over`, after those of the dead. What is there then.
-    Seen take_turn(const std::vector<std::byte>& turn, std::vector<Turn>& over);
     void collect_tables(const Header& header);
     std::vector<std::string> keys_with(std::string_view prefix) const;
 

@@ -1,4 +1,4 @@
-// The publication of what a plan has stored, in the turn of this writer.
+// The publication of what a plan has stored.
 #include "arrays/plan.h"
 
 #include "client/in_doubt.h"
@@ -117,10 +117,12 @@ void publish(Store::Session& session, Plan& plan)
 {
     Head& head = *plan.head;
     Head::Attributes left;
-    std::optional<Header> fresh;
+    Header fresh;
     bool put = false; // the header is on its way
     try {
-        fresh = head.publish([&](const std::optional<Header>& there) -> std::optional<Header> {
+        fresh = head.publish([&](const std::optional<Header>& there) {
+            put = false;
+            left.clear();
             if (!there || there->removed) session.enter(head.name());
             if (there && there->removed) left = head.stored_attributes(); // by one that died as it removed it
             Header header;
@@ -141,14 +143,14 @@ void publish(Store::Session& session, Plan& plan)
     }
     plan.published = true;
     if (plan.wish.along && plan.wish.placement == Placement::one_object)
-        session.append_places[head.name()] = {fresh->generation, plan.object, plan.end};
+        session.append_places[head.name()] = {fresh.generation, plan.object, plan.end};
     else
         session.append_places.erase(head.name());
     try {
         head.remove_attributes(left);
         if (plan.fresh.count > 0) head.unpublished().remove(plan.fresh.first);
-        head.destroy_dropped(*session.container, *fresh);
-        settle(session, head, *fresh);
+        head.destroy_dropped(*session.container, fresh);
+        settle(session, head, fresh);
     } catch (const Error& error) {
         throw Error(error.code(), std::string("the array is published, but the data of the one before it "
                                               "were not removed: ") +

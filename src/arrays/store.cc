@@ -316,27 +316,26 @@ void Store::remove(const std::string& name)
         const std::shared_ptr<Head> head = session.head(name);
         Head::Attributes attributes;
         std::optional<std::vector<std::byte>> entry;
-        const auto tombstone =
-            head->publish([&](const std::optional<Header>& there) -> std::optional<Header> {
-                if (!head->exists())
-                    throw Error(-DER_NONEXIST,
-                                "there is no " + head->where() + ": list the arrays to see which there are");
-                attributes = head->stored_attributes();
-                entry = session.entry(name);
-                Header gone;
-                gone.name = name;
-                gone.removed = true;
-                if (!there) return gone;
-                gone.next_table = there->next_table;
-                gone.dropped_objects = there->objects;
-                gone.dropped_class = there->layout.object_class;
-                for (const TableRef& one : there->tables)
-                    if (one.in_place.empty()) gone.dropped_tables.push_back(one.number);
-                return gone;
-            });
+        const Header tombstone = head->publish([&](const std::optional<Header>& there) {
+            if (!head->exists())
+                throw Error(-DER_NONEXIST,
+                            "there is no " + head->where() + ": list the arrays to see which there are");
+            attributes = head->stored_attributes();
+            entry = session.entry(name);
+            Header gone;
+            gone.name = name;
+            gone.removed = true;
+            if (!there) return gone;
+            gone.next_table = there->next_table;
+            gone.dropped_objects = there->objects;
+            gone.dropped_class = there->layout.object_class;
+            for (const TableRef& one : there->tables)
+                if (one.in_place.empty()) gone.dropped_tables.push_back(one.number);
+            return gone;
+        });
         head->remove_attributes(attributes);
         session.forget(name, entry);
-        head->destroy_dropped(*session.container, *tombstone);
+        head->destroy_dropped(*session.container, tombstone);
         return std::vector<std::byte>();
     });
 }

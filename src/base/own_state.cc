@@ -16,9 +16,9 @@ void refuse_parents(OwnState kind)
     case OwnState::array_location: what = "this location of arrays was opened"; break;
     case OwnState::array_request: what = "this request of arrays was begun"; break;
     case OwnState::stream_writer: what = "this writer of a stream was opened"; break;
+    case OwnState::lease: what = "this lease was taken"; break;
     case OwnState::stream_reader: what = "this reader of a stream was opened"; break;
-    case OwnState::array_turns:
-    case OwnState::stream_turns:
+    case OwnState::leases_let_go:
     case OwnState::field_sessions:
     case OwnState::field_session:
     case OwnState::field_dataset:

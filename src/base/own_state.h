@@ -26,10 +26,10 @@ namespace stepstore {
 enum class OwnState : std::uint8_t {
     array_location, // refused
     array_request,  // refused
-    array_turns,    // anew
     stream_writer,  // refused
     stream_reader,  // refused
-    stream_turns,   // anew
+    lease,          // refused
+    leases_let_go,  // anew
     field_sessions, // anew
     field_session,  // anew
     field_dataset,  // anew

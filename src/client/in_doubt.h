@@ -7,7 +7,7 @@
 //    They first see that the process is dead, and then read what names what. So its calls are over by then.
 // 3. A process that goes on may be sooner. If the key that the update would have changed has been changed
 //    since, the update is not carried out any more, and what it would have named is free.
-// 4. A process knows its own turns: one that bears its name and that it does not hold is over.
+// 4. A process knows its own leases: one that bears its name and that it has let go of is over (lease.h).
 #pragma once
 
 #include "stepstore/error.h"

@@ -2,7 +2,6 @@
 // makes it a dataset. This entry is put last, on the condition that there is none. So nobody sees half of it.
 // purge_pool() removes what a dead process has left.
 #include "client/in_doubt.h"
-#include "fields/claim.h"
 #include "fields/listing.h"
 #include "fields/maintenance.h"
 #include "fields/record.h"
@@ -65,7 +64,11 @@ std::uint64_t copy(const std::shared_ptr<Dataset>& dataset, Session& to, const K
     const std::string key = as.text();
     if (to.root_entry(key)) already_there(key, to);
     const std::string label = to.make_label(as);
-    const Claim claim(to.entries(), label);
+    Lease claim = to.claim(label);
+    if (const auto other = claim.take())
+        throw Error(-DER_BUSY, "copy to dataset " + key + " of pool " + to.location() + ": " +
+                                   other->record.holder.text() + " makes or destroys its container " + label +
+                                   ": wait for it, and copy again");
     std::uint64_t count = 0;
     bool naming = false;
     try {

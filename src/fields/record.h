@@ -63,7 +63,7 @@ inline constexpr char attribute_prefix[] = "a/";
 inline constexpr char control_prefix[] = "x/";
 // Of the root's.
 inline constexpr char root_prefix[] = "d/";
-inline constexpr char claim_prefix[] = "m/"; // claim.h
+inline constexpr char claim_prefix[] = "m/"; // Session::claim
 inline constexpr char root_container[] = "stepstore-fields";
 inline constexpr char dataset_container_prefix[] = "fields-";
 

@@ -13,7 +13,6 @@
 // removes it.
 #include "fields/session.h"
 
-#include "fields/claim.h"
 #include "fields/index_row.h"
 #include "fields/record.h"
 #include "fields/writer.h"
@@ -177,13 +176,18 @@ KeyValue* Session::locked_root(bool make) const
 
 bool Session::is_claimed(const std::string& label) const
 {
-    const KeyValue* const entries = locked_root(false);
-    return entries != nullptr && Claim::is_taken(*entries, label);
+    if (locked_root(false) == nullptr) return false;
+    const auto found = claim(label).look();
+    return found && found->state != LeaseState::free;
 }
 
-KeyValue& Session::entries()
+Lease Session::claim(const std::string& label) const
 {
-    return *locked_root(true);
+    const std::lock_guard lock(cache_->mutex);
+    root(true);
+    const Container& container = *cache_->root_container;
+    return {container.key_value(main_id(container), access_), claim_prefix + label, Lease::never,
+            Lease::AtEnd::remove_record};
 }
 
 std::string Session::make_label(const Key& key)

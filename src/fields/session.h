@@ -17,6 +17,7 @@
 #pragma once
 
 #include "base/own_state.h"
+#include "client/lease.h"
 #include "fields/dataset.h"
 #include "fields/key.h"
 #include "fields/options.h"
@@ -81,7 +82,11 @@ public:
     bool remove_root_entry(const std::string& key, const std::string& container);
     bool put_root_entry(const std::string& key, const std::string& container); // false: there is one
     void forget(const std::string& key);
-    KeyValue& entries(); // of the root, which is made if it is not there
+    // The right to make a dataset of the container of this label, or to destroy it while the root does not
+    // name it. A process takes it before the container is made, and gives it back when the root names the
+    // container, or it is destroyed. So if a process finds a container that no entry names, takes the claim,
+    // and still finds no entry, it is alone with the container. Not taken yet. The root is made if needed.
+    Lease claim(const std::string& label) const;
     bool is_claimed(const std::string& label) const;
     std::string make_label(const Key& key); // of a new dataset's container
     std::shared_ptr<Dataset> make_dataset(const std::string& label, const Key& key,

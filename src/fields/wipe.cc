@@ -1,4 +1,3 @@
-#include "fields/claim.h"
 #include "fields/index_row.h"
 #include "fields/listing.h"
 #include "fields/maintenance.h"
@@ -142,10 +141,9 @@ std::vector<std::string> purge_pool(Session& session, bool dry_run)
                 left.push_back(container.label);
             continue;
         }
-        const Claim claim(session.entries(), container.label);
+        Lease claim = session.claim(container.label);
         // One that is being copied into is claimed, and was named before its claim was taken back.
-        if (!claim.held() || session.lists(container.label) || has_writers(session, container.label))
-            continue;
+        if (claim.take() || session.lists(container.label) || has_writers(session, container.label)) continue;
         left.push_back(container.label);
         destroy_container(session.pool(), container.label);
     }

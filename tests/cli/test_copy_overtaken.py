@@ -1,5 +1,6 @@
 """stepstore copy that is stopped before one of its calls, while others copy to the same place."""
 
+import json
 import subprocess
 import sys
 
@@ -13,6 +14,7 @@ from stepstore.errors import DER_BUSY, DER_EXIST, Error
 from stepstore.key_value import KeyValue
 from stepstore.store import Pool
 
+LEASE_CALLS = ("look", "take_as_seen", "say", "still_held", "remove")
 CALLS = (
     "get",
     "put",
@@ -32,8 +34,8 @@ def overtaken(monkeypatch):
     False: it has not so many calls."""
     state = {"left": None, "others": None}
 
-    def counted(name):
-        real = getattr(KeyValue, name)
+    def counted(of, name):
+        real = getattr(of, name)
 
         def call(self, *arguments, **options):
             if state["others"] and state["left"] == 0:
@@ -45,8 +47,9 @@ def overtaken(monkeypatch):
 
         return call
 
-    for name in CALLS:
-        monkeypatch.setattr(KeyValue, name, counted(name))
+    for of, names in ((KeyValue, CALLS), (_core.Lease, LEASE_CALLS)):
+        for name in names:
+            monkeypatch.setattr(of, name, counted(of, name))
 
     def run(at, others, operation):
         state.update(left=at, others=others)
@@ -60,27 +63,35 @@ def overtaken(monkeypatch):
     return run
 
 
+ANOTHER = """
+import json, sys
+from stepstore.copying import pools
+from stepstore.copying.containers import Options, Place, Report
+from stepstore.errors import Error
+for line in sys.stdin:
+    source, target, label, take_over = json.loads(line)
+    ended = True
+    try:
+        pools.copy(Place(source, label), Place(target, label), Options(take_over=take_over), Report())
+    except Error as error:
+        ended = error.code
+    print(json.dumps(ended), flush=True)
+"""
+
+
 @pytest.fixture
-def another(monkeypatch):
-    """another(work): does the work as if another process did, which lives as long as the test."""
-    code = (
-        "import sys; from stepstore import _core; print(_core.process_record().hex(), flush=True)\n"
-        "sys.stdin.read()"
-    )
+def another():
+    """another(source, target, label, take_over): another process makes this copy. As result()."""
     child = subprocess.Popen(
-        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", ANOTHER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
-    theirs = bytes.fromhex(child.stdout.readline())
-    mine = _core.process_record()
 
-    def do(work):
-        monkeypatch.setattr(_core, "process_record", lambda: theirs)
-        try:
-            return work()
-        finally:
-            monkeypatch.setattr(_core, "process_record", lambda: mine)
+    def copy(source, target, label, take_over=False):
+        child.stdin.write(json.dumps([str(source), target, label, take_over]) + "\n")
+        child.stdin.flush()
+        return json.loads(child.stdout.readline())
 
-    yield do
+    yield copy
     child.communicate()
 
 
@@ -117,8 +128,8 @@ def test_of_two_copies_to_one_place_at_most_one_succeeds(cli, overtaken, another
 
         ended = {}
 
-        def others(ended=ended, copy=copy):
-            ended["b"] = another(lambda: result(lambda: copy(sources[1])))
+        def others(ended=ended, target=target):
+            ended["b"] = another(sources[1], target, label)
 
         def operation(ended=ended, copy=copy):
             ended["a"] = result(lambda: copy(sources[0]))
@@ -150,8 +161,8 @@ def test_a_copy_that_was_taken_over_from_ends_with_an_error(cli, overtaken, anot
 
         ended = {}
 
-        def others(ended=ended, copy=copy):
-            ended["b"] = another(lambda: result(copy))
+        def others(ended=ended, target=target):
+            ended["b"] = another(source, target, "box", take_over=True)
 
         def operation(ended=ended, copy=copy):
             ended["a"] = result(copy)

@@ -2,6 +2,7 @@
 commands the terminal."""
 
 import ast
+import contextlib
 import json
 import os
 import pty
@@ -9,6 +10,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import stepstore
@@ -134,9 +136,14 @@ def test_copy_goes_through_no_link(cli, side):
 
 
 # ---- marks of copies
+def put_mark(container, note):
+    with contextlib.closing(_core.Lease(container._handle, mark_id(container), "copy/")) as lease:
+        assert lease.take_as_seen(note)
+
+
 def test_a_mark_that_another_put_is_not_believed(cli, pool):
-    sound = {"source": {"id": "a/", "text": "a"}, "process": "00", "pid": 1, "name": ""}
-    assert decode_state(json.dumps(sound).encode()) == sound
+    sound = {"source": {"id": "a/", "text": "a"}, "name": ""}
+    assert decode_state(SimpleNamespace(note=json.dumps(sound).encode())) == sound
     hostile = [
         b"",
         b"\xff",
@@ -147,8 +154,7 @@ def test_a_mark_that_another_put_is_not_believed(cli, pool):
             json.dumps({**sound, **more}).encode()
             for more in (
                 {"source": {"id": 1, "text": "a"}},
-                {"process": "zz"},
-                {"pid": "1"},
+                {"name": 1},
                 {"epoch": -1},
                 {"epoch": "5"},
                 {"epoch": 1 << 64},
@@ -162,11 +168,11 @@ def test_a_mark_that_another_put_is_not_believed(cli, pool):
     ]
     for value in hostile:
         with pytest.raises(Error, match="the mark of an unfinished copy is damaged"):
-            decode_state(value)
+            decode_state(SimpleNamespace(note=value))
+    assert _core.decode_lease(b"no record of a lease").note == b""
     with Pool.connect(pool) as opened, opened.create_container("half") as half:
         assert mark_id(half).hi & 0xFFFFFFFF == MARK_HI
-        with half.key_value(mark_id(half)) as values:
-            values["copy/"] = hostile[-1]
+        put_mark(half, hostile[-1])
     cli.fails("copy", "p/box", "p/half", code=4, says="the mark of an unfinished copy is damaged")
 
 
@@ -175,16 +181,9 @@ def test_a_mark_does_not_make_a_copy_destroy_another_snapshot(cli, pool):
     epoch = cli("snapshot", "list", "p/box", "--json").json[0]["epoch"]
     with Pool.connect(pool) as opened, opened.open_container("box") as box:
         identity = {"id": f"{box._handle.uuid()}/", "text": "./p/box"}
-        mark = {
-            "source": identity,
-            "phase": "published",
-            "epoch": epoch,
-            "process": "00",
-            "pid": 1,
-            "name": "",
-        }
-        with opened.create_container("half") as half, half.key_value(mark_id(half)) as values:
-            values["copy/"] = json.dumps(mark)
+        mark = {"source": identity, "phase": "published", "epoch": epoch, "name": ""}
+        with opened.create_container("half") as half:
+            put_mark(half, json.dumps(mark).encode())
     cli("copy", "p/box", "p/half", "--take-over")
     assert [one["name"] for one in cli("snapshot", "list", "p/box", "--json").json] == ["precious"]
 

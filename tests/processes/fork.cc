@@ -2,7 +2,7 @@
 // that the parent makes of the library, and after the parent went on. The child ends, it is refused or works
 // on its own, and harms nothing of its parent's. A new OwnState does not compile here before it has a case.
 #include "arrays/arrays.h"
-#include "client/own_turns.h"
+#include "client/lease.h"
 #include "fields/fixture.h"
 #include "fields/writer.h"
 #include "steps/read/reader.h"
@@ -133,22 +133,62 @@ class ArrayRequest final : public Arrays {
     arrays::Request request = store->begin_write(call(0));
 };
 
-template <OwnState kind>
-class Turns final : public Kind {
-    static std::uint64_t left_over()
+class Leases final : public Kind {
+    void prepare(int) override
     {
-        OwnTurn<kind> turn;
-        turn.is_put();
-        return turn.number();
+        if (!lease) lease.emplace(make());
     }
+    void work(int) override
+    {
+        require(!lease->take(), "the parent takes it");
+        require(lease->say(as_bytes("note")) && lease->still_held(), "the parent has it");
+    }
+    void in_child(int) override
+    {
+        require_refused("take", [&] { lease->take(); });
+        require_refused("say", [&] { lease->say({}); });
+        require_refused("still_held", [&] { lease->still_held(); });
+        require_refused("remove", [&] { lease->remove(); });
+        lease.reset();
+    }
+    void check(int) override
+    {
+        require(lease->say(as_bytes("note")) && lease->still_held(), "the parent still has it");
+    }
+    Lease make() const
+    {
+        const Container container = Pool::connect_or_create(location).open_or_create_container("default");
+        return {container.key_value(container.object_id(0, 0, ObjectType::key_value)), "lease", 30};
+    }
+    TemporaryDirectory directory;
+    std::string location = directory / "pool";
+    std::optional<Lease> lease;
+};
+
+// A lease that the parent has let go of, and that is not gone.
+class LeasesLetGo final : public Kind {
     void work(int) override {}
     void in_child(int) override
     {
-        require(!OwnTurn<kind>::is_left_over(number), "the parent's turn is not the child's");
-        require(OwnTurn<kind>::is_left_over(left_over()), "the child knows its own");
+        require(state_of(parents) == LeaseState::held, "the parent's is not the child's");
+        require(state_of(let_go("childs")) == LeaseState::free, "the child knows its own");
     }
-    void check(int) override { EXPECT_TRUE(OwnTurn<kind>::is_left_over(number)); }
-    std::uint64_t number = left_over();
+    void check(int) override { EXPECT_EQ(state_of(parents), LeaseState::free); }
+    LeaseRecord let_go(const std::string& key) const
+    {
+        const Container container = Pool::connect_or_create(location).open_or_create_container("default");
+        const KeyValue object = container.key_value(container.object_id(0, 0, ObjectType::key_value));
+        Lease lease(container.key_value(object.id()), key);
+        require(!lease.take(), "it is free");
+        Late::one().puts = key;
+        lease.give_back();
+        Late::one().disarm();
+        Late::one().kept.clear();
+        return decode_lease(object.get(key).value());
+    }
+    TemporaryDirectory directory;
+    std::string location = directory / "pool";
+    LeaseRecord parents = let_go("parents");
 };
 
 // State that nothing of this program's has: a child has its own, also if its lock is held.
@@ -389,10 +429,10 @@ std::unique_ptr<Kind> make(OwnState which)
     switch (which) {
     case OwnState::array_location: return std::make_unique<ArrayLocation>();
     case OwnState::array_request: return std::make_unique<ArrayRequest>();
-    case OwnState::array_turns: return std::make_unique<Turns<OwnState::array_turns>>();
     case OwnState::stream_writer: return std::make_unique<StreamWriter>();
     case OwnState::stream_reader: return std::make_unique<StreamReader>();
-    case OwnState::stream_turns: return std::make_unique<Turns<OwnState::stream_turns>>();
+    case OwnState::lease: return std::make_unique<Leases>();
+    case OwnState::leases_let_go: return std::make_unique<LeasesLetGo>();
     case OwnState::field_sessions: return std::make_unique<FieldSessions>();
     case OwnState::field_session: return std::make_unique<FieldSession>();
     case OwnState::field_dataset: return std::make_unique<FieldsArchived<false>>();

@@ -110,31 +110,9 @@ TEST_F(ArraysInDoubt, AHeaderThatNeverComesGivesItsSpaceBack)
     EXPECT_EQ(objects(store), 1U);
 }
 
-// Whether it was carried out or not, and whether the turn could be given back.
-TEST_F(ArraysInDoubt, AProcessKnowsItsOwnTurn)
-{
-    arrays::Store store(location, arrays::Mode::write, self_communicator());
-    write(store, 1);
-    late.puts = "turn/";
-    EXPECT_ERROR(-DER_TIMEDOUT, write(store, 2));
-    late.disarm();
-    late.carry_out(); // the put of the turn
-    write(store, 3);
-    expect({3});
-    late.puts = "header";
-    late.removals = "turn/";
-    EXPECT_ERROR(-DER_TIMEDOUT, write(store, 4));
-    late.disarm();
-    late.kept.clear();
-    arrays::Store other(location, arrays::Mode::write, self_communicator());
-    write(other, 5);
-    write(store, 6);
-    expect({6});
-}
-
 // ---- streams
 
-TEST_F(InDoubt, AWriterOfAStreamKnowsItsOwnTurn)
+TEST_F(InDoubt, AWriterOfAStreamKnowsItsOwnLease)
 {
     const auto write = [&] {
         steps::Writer writer(location, {}, self_communicator());
@@ -144,7 +122,7 @@ TEST_F(InDoubt, AWriterOfAStreamKnowsItsOwnTurn)
         writer.close();
     };
     write();
-    late.puts = "1/"; // the next turn
+    late.puts = "main"; // the lease
     EXPECT_ERROR(-DER_TIMEDOUT, write());
     late.disarm();
     late.carry_out();

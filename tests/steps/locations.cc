@@ -311,7 +311,7 @@ TEST_P(Replacement, AWriterWhoseStreamWasReplacedLearnsItWhenItCloses)
     Writer first(pool, options_of(GetParam()), self_communicator());
     { // As a writer on another machine does that has heard nothing of it for long.
         const Container container = Pool::connect(pool).open_container("default");
-        container.key_value(container.object_id(0, 0x53530003, ObjectType::key_value)).remove("0/main");
+        container.key_value(container.object_id(0, 0x53530003, ObjectType::key_value)).remove("main");
     }
     write_one_step(pool, 2, GetParam());
     const std::string text = message_of([&] { first.close(); }, -DER_STALE);

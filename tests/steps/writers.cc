@@ -1,5 +1,4 @@
 // One writer per stream: who is refused, who takes over from the dead, what readers learn of it.
-#include "base/checksum.h"
 #include "steps/model.h"
 #include "steps/stream/stream.h"
 #include "steps/stream/writer_lease.h"
@@ -254,29 +253,20 @@ protected:
         write_step(writer);
         writer.close();
     }
-    KeyValue turns() const
+    KeyValue leases() const
     {
         const Container container = Pool::connect(location).open_container("default");
         return container.key_value(container.object_id(0, 0x53530003, ObjectType::key_value));
     }
-    // A turn as the one before, but of a machine that cannot be seen from here.
-    std::vector<std::byte> turn_of_elsewhere(std::uint64_t sign_ms) const
+    // The lease as it is, but of a machine that cannot be seen from here.
+    std::vector<std::byte> lease_of_elsewhere(std::uint64_t sign_ms) const
     {
-        auto bytes = turns().get(last_key()).value();
-        constexpr std::size_t over_at = 16, interval_at = 17, sign_at = 25;
-        bytes[over_at] = std::byte{0};
-        store_little(bytes.data() + interval_at, std::uint64_t{interval_ms});
-        store_little(bytes.data() + sign_at, sign_ms);
-        bytes[bytes.size() - 9] ^= std::byte{1}; // the end of the machine's identity
-        store_little(bytes.data() + bytes.size() - 8, checksum(Bytes(bytes).first(bytes.size() - 8)));
-        return bytes;
-    }
-    std::string last_key() const
-    {
-        std::string last;
-        for (const std::string& key : turns().list())
-            if (!key.starts_with("first/")) last = key;
-        return last;
+        LeaseRecord lease = decode_lease(leases().get(stream_name).value());
+        lease.over = false;
+        lease.interval_ms = interval_ms;
+        lease.sign_ms = sign_ms;
+        lease.holder.machine += "'";
+        return encode_lease(lease);
     }
     static std::uint64_t now_ms()
     {
@@ -290,17 +280,16 @@ protected:
 TEST_F(ElsewhereWriters, OneThatGivesSignsIsNotTakenOverFrom)
 {
     constexpr std::uint64_t hour = 3600 * 1000;
-    turns().put(last_key(), turn_of_elsewhere(now_ms()));
+    leases().put(stream_name, lease_of_elsewhere(now_ms()));
     const std::string text = refusal(true);
     EXPECT_NE(text.find("WriterTimeoutSecs"), std::string::npos) << text;
     // Its clock is an hour behind, but its signs come.
-    const auto key = last_key();
-    const auto old = turn_of_elsewhere(now_ms() - hour), later = turn_of_elsewhere(now_ms() - hour + 1000);
-    KeyValue record = turns();
-    record.put(key, old);
+    const auto old = lease_of_elsewhere(now_ms() - hour), later = lease_of_elsewhere(now_ms() - hour + 1000);
+    KeyValue record = leases();
+    record.put(stream_name, old);
     std::jthread signs([&](const std::stop_token& stop) {
         for (int i = 0; !stop.stop_requested(); ++i) {
-            record.put(key, i % 2 == 0 ? later : old);
+            record.put(stream_name, i % 2 == 0 ? later : old);
             usleep(20000);
         }
     });
@@ -310,13 +299,13 @@ TEST_F(ElsewhereWriters, OneThatGivesSignsIsNotTakenOverFrom)
 
 TEST_F(ElsewhereWriters, OneThatIsSilentIsTakenOverFrom)
 {
-    turns().put(last_key(), turn_of_elsewhere(now_ms() - 100 * interval_ms));
+    leases().put(stream_name, lease_of_elsewhere(now_ms() - 100 * interval_ms));
     {
         Writer writer = open(true, 0.3);
         EXPECT_EQ(writer.steps(), 1u);
     }
     // At once, when the user says so.
-    turns().put(last_key(), turn_of_elsewhere(now_ms()));
+    leases().put(stream_name, lease_of_elsewhere(now_ms()));
     open(true, 0).close();
 }
 
@@ -326,7 +315,7 @@ TEST_F(ElsewhereWriters, AReaderLearnsThatOneIsSilent)
     {
         Writer writer = open(true); // so that the stream is not closed
     }
-    turns().put(last_key(), turn_of_elsewhere(now_ms()));
+    leases().put(stream_name, lease_of_elsewhere(now_ms()));
     Reader reader(location, {}, self_communicator());
     ASSERT_EQ(reader.begin_step(0), StepStatus::ok);
     reader.end_step();
@@ -336,12 +325,12 @@ TEST_F(ElsewhereWriters, AReaderLearnsThatOneIsSilent)
 
 TEST_F(ElsewhereWriters, ARecordThatCannotBeReadDoesNotLockTheStreamForEver)
 {
-    KeyValue record = turns();
-    auto bytes = record.get(last_key()).value();
+    KeyValue record = leases();
+    auto bytes = record.get(stream_name).value();
     bytes[20] ^= std::byte{4};
-    record.put(last_key(), bytes);
+    record.put(stream_name, bytes);
     open(true, 0.3).close();
-    record.put(last_key(), as_bytes("nonsense"));
+    record.put(stream_name, as_bytes("nonsense"));
     open(false, 0.3).close();
 }
 
@@ -350,9 +339,8 @@ TEST_F(ElsewhereWriters, OneThatWasTakenOverFromIsTold)
 {
     Writer slow = open(true, 0.3);
     write_step(slow);
-    const auto key = last_key();
     std::jthread other([&] {
-        turns().remove(key); // as the one that takes over does
+        leases().remove(stream_name); // another took over, and left
     });
     other.join();
     bool told = false;
@@ -368,15 +356,12 @@ TEST_F(ElsewhereWriters, OneThatWasTakenOverFromIsTold)
     EXPECT_TRUE(told);
 }
 
-TEST_F(ElsewhereWriters, TurnsDoNotPileUp)
+TEST_F(ElsewhereWriters, LeasesDoNotPileUp)
 {
     for (int i = 0; i < 20; ++i)
         open(i % 2 == 0).close();
-    EXPECT_LE(turns().list().size(), 2u);
     remove_stream(location);
-    EXPECT_EQ(turns().list(), std::vector<std::string>{"first/main"}); // the numbers never begin again
-    open(true).close();
-    EXPECT_LE(turns().list().size(), 2u);
+    EXPECT_EQ(leases().list(), std::vector<std::string>{stream_name});
 }
 
 } // namespace

@@ -17,7 +17,7 @@ from stepstore.copying.objects import compare_array, compare_key_value, copy_arr
 from stepstore.copying.plan import (
     NUMBERED,
     STREAMS_HI,
-    TURNS_HI,
+    LEASES_HI,
     Item,
     Plan,
     Stream,
@@ -152,7 +152,7 @@ class ContainerCopy:
         elif self.target.oid:
             if self.target.oid in objects_of(self._to):
                 found = "there is such an object"
-        elif any(user_half(oid) not in (MARK_HI, TURNS_HI) for oid in objects_of(self._to)):
+        elif any(user_half(oid) not in (MARK_HI, LEASES_HI) for oid in objects_of(self._to)):
             found = "the container has objects"
         if found:
             raise Error(

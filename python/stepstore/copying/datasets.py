@@ -18,24 +18,18 @@ def _root_id(container: Container) -> _core.ObjectId:
 
 @contextlib.contextmanager
 def claimed(target: Pool, label: str) -> Iterator[None]:
-    """As long as this process lives, purge leaves the container of this label alone (src/fields/claim.h)."""
-    key, mine = f"m/{label}", _core.dataset_claim()
-    with target.open_or_create_container(ROOT) as root, root.key_value(_root_id(root)) as entries:
-        while True:
-            there = entries.get(key)
-            if there is not None and not _core.dataset_claim_is_dead(there):
+    """As long as this process lives, purge leaves the container of this label alone (Session::claim)."""
+    key = f"m/{label}"
+    with target.open_or_create_container(ROOT) as root:
+        lease = _core.Lease(root._handle, _root_id(root), key, remove_at_end=True)
+        with contextlib.closing(lease):
+            if lease.take() is not None:
                 raise Error(
                     DER_BUSY,
                     f"copy to {target.location}/{label}: another process makes or destroys this dataset, or "
                     f"did on another machine: wait for it, or remove its claim, the key {key} of {ROOT}",
                 )
-            if entries.put_if(key, mine, there):
-                break
-        try:
             yield
-        finally:
-            with contextlib.suppress(Error):
-                entries.remove_if(key, mine)
 
 
 def keys_of(pool: Pool, label: str) -> list[str]:

@@ -6,15 +6,14 @@
 3. What makes the copy valid is put last: records of streams, the root's entry of a dataset. Then the mark
    says "published", the source's snapshot is destroyed, and the mark is removed.
 
-So a container with a mark is not a whole copy. `ls` and `stat` say so. The mark is changed on the condition
-that it is as this copy left it. So of two copies to one place at most one succeeds, and one that was stopped,
-and taken over from, ends with an error.
+So a container with a mark is not a whole copy. `ls` and `stat` say so. The mark is a lease
+(src/client/lease.h): the state of the copy is its note. So of two copies to one place at most one succeeds,
+and one that was stopped, and taken over from, ends with an error.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -34,18 +33,18 @@ def mark_id(container: Container) -> ObjectId:
 def unfinished(container: Container) -> list[dict[str, Any]]:
     """The copies to this container that are not whole."""
     with container.key_value(mark_id(container), read_only=True) as values:
-        return [decode_state(values[key]) for key in values.keys_below("copy/")]
+        return [decode_state(_core.decode_lease(values[key])) for key in values.keys_below("copy/")]
 
 
-def decode_state(value: bytes) -> dict[str, Any]:
+def decode_state(lease: _core.SeenLease) -> dict[str, Any]:
     """What a mark says. Who may write in the target's pool may put any bytes there: nothing is believed but
     its form."""
     try:
-        state = json.loads(value)
+        state = json.loads(lease.note)
         sound = (
             isinstance(state, dict)
             and _are({"id": str, "text": str}, state.get("source"))
-            and _are({"process": str, "pid": int, "name": str}, state)
+            and isinstance(state.get("name"), str)
             and isinstance(state.get("phase", ""), str)
             and _is_number(state.get("epoch", 0))
             and _all(_is_number, state.get("steps", {}))
@@ -54,12 +53,13 @@ def decode_state(value: bytes) -> dict[str, Any]:
                 state.get("firsts", {}),
             )
         )
-        bytes.fromhex(state["process"] if sound else "")
     except (ValueError, RecursionError):
         sound = False
     if not sound:
         raise Error(
-            DER_CSUM, "the mark of an unfinished copy is damaged: remove what was copied, and begin again"
+            DER_CSUM,
+            "the mark of an unfinished copy is damaged, or of another version: remove what was copied, and "
+            "begin again",
         )
     return dict(state)
 
@@ -96,22 +96,24 @@ class Mark:
     def __init__(self, container: Container, name: str, where: str):
         self._values = container.key_value(mark_id(container))
         self._name, self._where = name, where
-        self._key = f"copy/{name}"
-        self._put: bytes | None = None  # as it was found, or put last
+        self._lease = _core.Lease(container._handle, mark_id(container), f"copy/{name}")
+        self._held = self._found = False
         self.state: dict[str, Any] = {}
         self._notes: dict[str, str] = {}
         self._seen = time.monotonic()
 
     def close(self) -> None:
+        """An unfinished copy may go on in any process then."""
+        self._lease.close()
         self._values.close()
 
     def find(self, source: dict[str, str], take_over: bool, *, only_look: bool = False) -> bool:
         """Whether this copy was begun before; then it is this process's from now on, or only_look. Error
         DER_EXIST: the copy of something else was begun there; DER_BUSY: another process is at work."""
-        found = self._values.get(self._key)
+        found = self._lease.look()
         if found is None:
             return False
-        self._put = found
+        self._found = True
         self.state = decode_state(found)
         if self.state["source"]["id"] != source["id"]:
             raise Error(
@@ -119,11 +121,10 @@ class Mark:
                 f"copy {source['text']} to {self._where}: there is an unfinished copy of "
                 f"{self.state['source']['text']}: finish it, or remove it, or give another destination",
             )
-        process = bytes.fromhex(self.state["process"])
-        if process != _core.process_record() and not take_over and not _core.process_is_dead(process):
+        if not (found.free or take_over):
             raise Error(
                 DER_BUSY,
-                f"copy {source['text']} to {self._where}: process {self.state['pid']} copies this already, "
+                f"copy {source['text']} to {self._where}: process {found.process} copies this already, "
                 "or ran on another machine: wait for it; if it is dead, give --take-over",
             )
         for key in self._values.keys_below(f"done/{self._name}/"):
@@ -148,26 +149,19 @@ class Mark:
 
     def put(self, **more: Any) -> None:
         """Error DER_BUSY: another process has begun a copy to this place, or has taken this one over."""
-        state = self.state | {
-            **more,
-            "process": _core.process_record().hex(),
-            "pid": os.getpid(),
-            "token": os.urandom(8).hex(),  # no other mark has these bytes
-            "name": self._name,
-        }
-        encoded = json.dumps(state).encode()
-        before, self.state = self.state, state  # also where the call is in doubt
-        if not self._values.put_if(self._key, encoded, self._put):
+        before, self.state = self.state, self.state | more | {"name": self._name}  # also if it is in doubt
+        put = self._lease.say if self._held else self._lease.take_as_seen
+        if not put(json.dumps(self.state).encode()):
             self.state = before
             self._lost()
-        is_new = self._put is None
-        self._put = encoded
-        if is_new and (beside := self._beside()):
-            self._values.remove_if(self._key, encoded)
-            self._put, self.state = None, before
+        self._held = True
+        if not self._found and (beside := self._beside()):
+            self._lease.remove()
+            self._held, self.state = False, before
             raise Error(
                 DER_BUSY, f"copy to {self._where}: a copy to {beside} is under way or unfinished: finish that"
             )
+        self._found = True
 
     def _beside(self) -> str:
         """Another copy that the container has: of its own, or of all of it. Both put their mark first."""
@@ -178,7 +172,7 @@ class Mark:
         return ""
 
     def require_mine(self) -> None:
-        if self._values.get(self._key) != self._put:
+        if not self._lease.still_held():
             self._lost()
         self._seen = time.monotonic()
 
@@ -188,8 +182,8 @@ class Mark:
             self.require_mine()
 
     def _lost(self) -> NoReturn:
-        found = self._values.get(self._key)
-        by = f"process {decode_state(found)['pid']} copies" if found else "another process has copied"
+        found = self._lease.look()
+        by = f"process {found.process} copies" if found else "another process has copied"
         raise Error(DER_BUSY, f"copy to {self._where}: {by} to this place: look at it, or give another one")
 
     # ---- objects: "verified", "copied", or up to which cell
@@ -208,7 +202,6 @@ class Mark:
     def remove(self) -> None:
         for oid in list(self._notes):
             self._values.remove(f"done/{self._name}/{oid}")
-        assert self._put is not None
-        if not self._values.remove_if(self._key, self._put):
+        if not self._lease.remove():
             self._lost()
-        self._put = None
+        self._held = False

@@ -24,7 +24,7 @@ from stepstore.copying.objects import Keep, everything
 from stepstore.errors import DER_INVAL, DER_NONEXIST, DER_NOSYS, Error
 from stepstore.store import Container, ObjectId
 
-STREAMS_HI, STEPS_HI, TURNS_HI = 0x53530001, 0x53530002, 0x53530003
+STREAMS_HI, STEPS_HI, LEASES_HI = 0x53530001, 0x53530002, 0x53530003
 INDEX_HI, FIELDS_HI = 0x53530101, 0x53530103
 ARRAYS_HI, ARRAY_DATA_HI = 0x53530201, 0x53530202
 # Their numbers are from the container's counter.
@@ -219,7 +219,7 @@ def _items_of_arrays(source: Container, target: Container, objects: list[ObjectI
 
 
 def _lasting_key_of_head(key: bytes) -> bool:
-    return not key.startswith((b"writing/", b"turn/"))  # marks of processes
+    return not key.startswith(b"writing/")  # marks of processes
 
 
 def dataset_record(container: Container) -> bytes | None:
@@ -282,7 +282,7 @@ def items_of_container(
     arrays = None
     for oid in objects:
         half = user_half(oid)
-        if half in (STREAMS_HI, STEPS_HI, TURNS_HI, MARK_HI):
+        if half in (STREAMS_HI, STEPS_HI, LEASES_HI, MARK_HI):
             continue
         if options and (half in (INDEX_HI, FIELDS_HI) or oid == _main_id(source)):
             items.append(_item_of_dataset(oid, target, options))

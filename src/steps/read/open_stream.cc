@@ -91,9 +91,9 @@ std::string OpenStream::kept_profile(ProfileSide side) const
     return kept ? std::string(as_text(*kept)) : std::string();
 }
 
-WriterWatch& OpenStream::writer()
+LeaseWatch& OpenStream::writer()
 {
-    if (!writer_) writer_.emplace(container_, opened_.location.stream);
+    if (!writer_) writer_.emplace(watch_writer(container_, opened_.location.stream));
     return *writer_;
 }
 

@@ -40,7 +40,7 @@ public:
     void take_record(StreamRecord&& record);
     // The steps before `end` were seen.
     void note_seen(std::uint64_t end) { seen_ = std::max(seen_, end); }
-    WriterWatch& writer();
+    LeaseWatch& writer();
     // Of what writers announce: each part of a step, the end of the stream.
     std::optional<KeyWatch> watch() const { return catalogue_.watch(opened_.location.stream); }
     // The profile of readers, where the pool has no directory for it. -DER_NO_PERM, -DER_STALE.
@@ -56,7 +56,7 @@ private:
     Catalogue catalogue_;
     std::map<std::uint64_t, StreamRecord> segments_; // by generation
     std::uint64_t seen_ = 0;
-    std::optional<WriterWatch> writer_;
+    std::optional<LeaseWatch> writer_;
 };
 
 // The data of all segments.

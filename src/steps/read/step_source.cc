@@ -267,11 +267,11 @@ StepStatus StepSource::wait_for(std::uint64_t step, double timeout_seconds, Step
         if (stream_.is_snapshot()) return StepStatus::end_of_stream; // it stays as it is
         const double left = timeout_seconds < 0 ? HUGE_VAL : timeout_seconds - waited();
         if (left <= 0 || writer_gone || waited() >= next_look) {
-            const WriterWatch::State state = stream_.writer().look();
-            const bool gone = state == WriterWatch::State::left || state == WriterWatch::State::died;
+            const LeaseWatch::Found found = stream_.writer().look();
+            const bool gone = found == LeaseWatch::Found::left || found == LeaseWatch::Found::died;
             if (gone && writer_gone) {
-                if (state == WriterWatch::State::left) return StepStatus::end_of_stream;
-                dead_writer_ = stream_.writer().writer();
+                if (found == LeaseWatch::Found::left) return StepStatus::end_of_stream;
+                dead_writer_ = stream_.writer().holder();
                 return StepStatus::writer_died;
             }
             writer_gone = gone;

@@ -108,19 +108,18 @@ void remove_stream(const std::string& text)
     const OpenedStream opened = find_stream(text);
     const Pool pool = Pool::connect(opened.location.pool, Access::read_write);
     Container container = pool.open_container(opened.location.container, Access::read_write);
-    WriterLease lease(container, opened.location.stream, opened.location.text(),
-                      WriterOptions().writer_timeout);
+    Lease lease = take_stream(container, opened.location.stream, opened.location.text(),
+                              WriterOptions().writer_timeout);
     Catalogue catalogue(container, opened.location.pool + "/" + opened.location.container,
                         Access::read_write);
     // No writer changes it any more, unless it took over from this process, which was stopped.
     if (const auto there = catalogue.bytes(opened.location.stream)) {
         const StreamRecord record = catalogue.decode(*there, opened.location.stream);
-        lease.require_held();
+        require_still_held(lease, opened.location.text());
         if (!catalogue.remove_if(opened.location.stream, *there))
             throw replaced_error(opened.location.text(), catalogue.find(opened.location.stream));
         destroy_stream_objects(container, pool.location(), record);
     }
-    lease.give_back_for_good();
     if (const std::string left = remove_profile_files(opened.location); !left.empty())
         throw Error(-DER_IO, "the stream " + opened.location.text() +
                                  " was removed, but its profile was not: " + left);

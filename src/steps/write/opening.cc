@@ -238,10 +238,11 @@ StreamToWrite open_to_write(const std::string& text, const WriterOptions& option
     Container container = pool.open_or_create_container(opened.location.container);
     const std::string& name = opened.location.stream;
     result.lease =
-        std::make_unique<WriterLease>(container, name, opened.location.text(), options.writer_timeout);
+        std::make_unique<Lease>(take_stream(container, name, opened.location.text(), options.writer_timeout));
     Catalogue catalogue(container, opened.location.pool + "/" + opened.location.container,
                         Access::read_write);
     Found there = find_record(catalogue, name, options.append);
+    require_still_held(*result.lease, opened.location.text());
     const std::optional<StreamRecord> old = std::move(there.record);
     if (old && options.append) {
         opened.record = *old;

@@ -13,8 +13,8 @@ namespace stepstore::steps {
 // What rank 0 of a writer has.
 struct StreamToWrite {
     OpenedStream opened;
-    std::vector<Variable> known;        // what the steps that are kept define
-    std::unique_ptr<WriterLease> lease; // this writer's alone, until it is given back
+    std::vector<Variable> known;  // what the steps that are kept define
+    std::unique_ptr<Lease> lease; // this writer's alone, until it is given back
 };
 // Makes pool, container and record where they are missing. A stream of the same name is appended to, or
 // replaced. Then the new record is put first, and the old objects are destroyed after it. So a reader that

@@ -278,7 +278,7 @@ Bytes Writer::Impl::prepare_blob(const ShapeNow* shape_now)
 {
     if (lost != nullptr) std::rethrow_exception(lost);
     if (watch) watch->look(steps);
-    if (lease != nullptr) lease->require_held();
+    if (lease != nullptr) require_held(*lease, opened.location.text());
     perform_puts(true);
     {
         const Stopwatch time(profile.data, "stepstore.data");
@@ -405,7 +405,7 @@ void Writer::Impl::close_together(const std::exception_ptr& failure)
     if (options.profile) profiles = gather_profiles(*communicator, profile);
     on_root(*communicator, [&] {
         // also when the record cannot be stored
-        const std::unique_ptr<WriterLease> until_the_end = std::move(lease);
+        const std::unique_ptr<Lease> until_the_end = std::move(lease);
         if (profile_record)
             side->put(profile_key(ProfileSide::writers), as_bytes(profile_record->finish(profiles).json));
         mark_closed(least);

@@ -43,8 +43,8 @@ public:
     OpenedStream opened;
     std::optional<Pool> pool;
     std::optional<Container> container;
-    std::unique_ptr<WriterLease> lease; // of rank 0
-    std::unique_ptr<GroupWatch> watch;  // where there are several ranks, as is the agreement
+    std::unique_ptr<Lease> lease;      // of rank 0
+    std::unique_ptr<GroupWatch> watch; // where there are several ranks, as is the agreement
     std::unique_ptr<Agreement> agreement;
     std::unique_ptr<LayoutWriter> layout;
     std::unique_ptr<DataWriter> data;
