@@ -1,8 +1,8 @@
 // Leases (client/lease.h), through a table of all that take them: holders that are killed at random, calls
 // that get no answer, forks, and holders that are so slow that others take over. A new user is in the table,
 // or `TheTableHasAllUsers` fails.
-#include "client/lease.h"
 #include "base/bytes.h"
+#include "client/lease.h"
 #include "fields/session.h"
 #include "steps/stream/writer_lease.h"
 #include "support/errors.h"
