@@ -19,7 +19,7 @@ from typing import Any
 from stepstore import _core
 from stepstore.copying.task import Options, Place, Report
 from stepstore.copying.mark import Mark
-from stepstore.copying.plan import STREAMS_HI, TURNS_HI, stream_names
+from stepstore.copying.plan import LEASES_HI, STREAMS_HI, stream_names
 from stepstore.copying.pools import made_pool
 from stepstore.errors import DER_EXIST, DER_NONEXIST, DER_NOSYS, Error
 from stepstore.paths import COPY, plugin_directory
@@ -149,7 +149,5 @@ def _rename(container: Container, at_work: str, name: str) -> None:
 def _forget(container: Container, at_work: str) -> None:
     with container.key_value(container.object_id(0, STREAMS_HI)) as catalogue:
         catalogue.remove(at_work)
-    with container.key_value(container.object_id(0, TURNS_HI)) as turns:
-        for key in turns.raw_keys():
-            if key.endswith(b"/" + at_work.encode()):
-                turns.remove(key)
+    with container.key_value(container.object_id(0, LEASES_HI)) as leases:
+        leases.remove(at_work)
