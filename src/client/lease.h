@@ -1,5 +1,5 @@
 // A lease: the right to write a named thing, which one process has at a time. The writer of a stream holds
-// one, a copy to a container, and whoever makes or destroys the container of a dataset of fields.
+// one, a copy to a container, and a process that makes or destroys the container of a dataset of fields.
 //
 // A lease is a record under one key of a key-value object. It names its holder, and has a random token that
 // no other lease has. Each change of it is one put (or removal) on the condition that the record is as it

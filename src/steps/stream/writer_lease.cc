@@ -24,8 +24,8 @@ std::string advice(LeaseState state, double timeout_seconds)
     case LeaseState::held_elsewhere:
         return "this machine cannot see whether that process lives. It counts as dead after " +
                std::to_string(timeout_seconds) +
-               " seconds without a sign of life. If you know that it is dead, set WriterTimeoutSecs=0 to take "
-               "over at once";
+               " seconds without a sign of life. If you know that it is dead, set WriterTimeoutSecs=0 to "
+               "take over at once";
     case LeaseState::held:
     case LeaseState::free: break;
     }
