@@ -1,16 +1,14 @@
 // The C interface of arrays. No call lets an exception out.
 #include "stepstore/arrays.h"
-#include "stepstore/printable.h"
 
 #include "arrays/arrays.h"
-#include "cookies.h"
+#include "calls.h"
 
 #include <daos_errno.h>
 
 #include <algorithm>
 #include <cstring>
 #include <functional>
-#include <new>
 
 namespace stepstore {
 namespace {
@@ -32,36 +30,6 @@ Cookies<Store> stores(1, "an open location of arrays");
 Cookies<PendingRequest> requests(2, "a request");
 Cookies<NamesList> lists(3, "a list of names");
 
-// Not destroyed at the end of a thread: a message is asked for at any time.
-thread_local std::string last_message;
-
-int failed(int code, const char* text) noexcept
-{
-    try {
-        last_message = printable(text); // also of what is no Error
-    } catch (...) {
-        last_message.clear();
-    }
-    return code;
-}
-
-template <class Work>
-int shielded(Work&& work) noexcept
-{
-    try {
-        work();
-        return 0;
-    } catch (const Error& error) {
-        return failed(error.code() == 0 ? -DER_MISC : error.code(), error.what());
-    } catch (const std::bad_alloc&) {
-        return failed(-DER_NOMEM, "out of memory");
-    } catch (const std::exception& error) {
-        return failed(-DER_MISC, error.what());
-    } catch (...) {
-        return failed(-DER_MISC, "an error of a kind that is not known");
-    }
-}
-
 // What is wrong with this rank's arguments, for the others as well.
 template <class Check>
 std::exception_ptr fault_of(Check&& check)
@@ -72,12 +40,6 @@ std::exception_ptr fault_of(Check&& check)
         return std::current_exception();
     }
     return nullptr;
-}
-
-void require(const void* pointer, const char* what)
-{
-    if (pointer == nullptr)
-        throw Error(-DER_INVAL, std::string(what) + " is a null pointer: give its address");
 }
 
 ElementType element_type(stepstore_type type)
@@ -230,12 +192,13 @@ int write(stepstore_arrays store, const WriteArguments& given, arrays::Placement
     });
 }
 
-stepstore_names names_handle(std::vector<std::string> names)
+} // namespace
+
+std::uint64_t names_handle(std::vector<std::string> names)
 {
     return lists.insert(std::make_shared<NamesList>(NamesList{std::move(names)}));
 }
 
-} // namespace
 } // namespace stepstore
 
 using namespace stepstore;

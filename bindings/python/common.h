@@ -31,6 +31,7 @@ void bind_admin(nb::module_& module);
 void bind_steps(nb::module_& module);
 void bind_arrays(nb::module_& module);
 void bind_copying(nb::module_& module);
+void bind_blobs(nb::module_& module);
 
 // The memory of any object with the buffer protocol (bytes, bytearray, memoryview, a contiguous numpy array),
 // held while this lives.

@@ -56,4 +56,5 @@ NB_MODULE(_core, module)
     stepstore::python::bind_steps(module);
     stepstore::python::bind_arrays(module);
     stepstore::python::bind_copying(module);
+    stepstore::python::bind_blobs(module);
 }

@@ -1,11 +1,8 @@
 """What a process has of its own, and what a forked child finds of it: as src/base/own_state.h has it for C++.
 
 A child has a copy of all that its parent had, and one thread. A lock that another thread held stays locked in
-it for ever, and numbers of its parent's are still its parent's. So everything in this package that has a
-lock, numbers, or something begun is held in one of two ways (`style.own_state` looks that there is no other):
-
-- PerProcess: a child begins anew.
-- OfProcess: a child is refused, and what its parent has begun is left alone.
+it for ever. So everything in this package that has a lock is held in a PerProcess, which a child begins anew
+(`style.own_state` looks that there is no other). What is refused to a child lies in C++.
 """
 
 from __future__ import annotations
@@ -14,8 +11,6 @@ import os
 import threading
 from collections.abc import Callable
 from typing import Generic, TypeVar
-
-from stepstore.errors import DER_NO_HDL, Error
 
 _Value = TypeVar("_Value")
 
@@ -56,23 +51,3 @@ class PerProcess(Generic[_Value]):
                 self._parents = (self._parents, self._own)
                 self._own = (_this, self._make())
             return self._own[1]
-
-
-class OfProcess:
-    """A base of what a forked child may not use."""
-
-    def __init__(self) -> None:
-        self._process = _this
-
-    @property
-    def is_mine(self) -> bool:
-        return self._process is _this
-
-    def require_mine(self, what: str) -> None:
-        """Error DER_NO_HDL in a child. what: "the writer of blob 'a'"."""
-        if not self.is_mine:
-            raise Error(
-                DER_NO_HDL,
-                f"{what} belongs to the process that this process ({os.getpid()}) was forked from: begin "
-                "anew in this process",
-            )

@@ -18,6 +18,7 @@ void refuse_parents(OwnState kind)
     case OwnState::stream_writer: what = "this writer of a stream was opened"; break;
     case OwnState::lease: what = "this lease was taken"; break;
     case OwnState::stream_reader: what = "this reader of a stream was opened"; break;
+    case OwnState::blob_writer: what = "this writer of a blob was opened"; break;
     case OwnState::leases_let_go:
     case OwnState::field_sessions:
     case OwnState::field_session:
@@ -26,6 +27,7 @@ void refuse_parents(OwnState kind)
     case OwnState::field_index:
     case OwnState::field_finder:
     case OwnState::fdb_client:
+    case OwnState::blob_numbers:
     case OwnState::count: break;
     }
     throw Error(-DER_NO_HDL, std::string(what) + " by the process that this process (" +

@@ -37,6 +37,8 @@ enum class OwnState : std::uint8_t {
     field_index,    // anew: so are its entries
     field_finder,   // anew
     fdb_client,     // anew
+    blob_numbers,   // anew
+    blob_writer,    // refused
     count
 };
 // -DER_NO_HDL: it belongs to the parent; the message says what to do.

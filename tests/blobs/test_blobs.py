@@ -19,11 +19,11 @@ import pytest
 
 import stepstore
 from stepstore import _core
-from stepstore.blobs.space import array_id, open_writers, registered
-from stepstore.blobs import LARGEST_SMALL, Blobs, find_place, open_blobs
+from stepstore.blobs import DIRECTORY_HI, LARGEST_SMALL, Blobs, find_place, open_blobs
 from stepstore.errors import DER_CSUM, DER_NO_PERM, DER_NONEXIST, Error
 
-DER_TIMEDOUT = -1011
+from objects_of_blobs import destroy_array_of, data_hi, marks
+
 SIZES = [0, 1, 100, LARGEST_SMALL - 1, LARGEST_SMALL, LARGEST_SMALL + 1, 65536, 1 << 20, (1 << 20) + 7]
 
 
@@ -31,7 +31,7 @@ def arrays(pool: str, container: str = "box") -> set[int]:
     """The numbers of the array objects that there are."""
     found = _core.container_objects(pool, container, sizes=False)
     with stepstore.Pool.connect(pool) as opened, opened.open_container(container) as box:
-        hi = array_id(box, 0).hi
+        hi = data_hi(box)
     return {entry["lo"] for entry in found if entry["hi"] == hi}
 
 
@@ -218,7 +218,9 @@ def test_bad_keys_and_places_are_named(pool: str, blobs: Blobs) -> None:
 
 
 def test_an_entry_of_a_newer_version_is_refused(pool: str, blobs: Blobs) -> None:
-    blobs._directory.put("k", b"\x09 something new")
+    box = blobs.container
+    with box.key_value(box.object_id(0, DIRECTORY_HI, object_class="SX")) as directory:
+        directory.put("k", b"\x09 something new")
     with pytest.raises(Error, match="newer"):
         blobs.read("k")
 
@@ -251,7 +253,7 @@ def test_damage_is_an_error_and_no_value(pool: str, size: int) -> None:
 
 def test_a_missing_array_is_damage(pool: str, blobs: Blobs) -> None:
     blobs.write("k", value(100_000))
-    blobs._destroy(blobs.info("k").number)
+    destroy_array_of(blobs, "k")
     with pytest.raises(Error, match="array object is missing") as caught:
         blobs.read("k")
     assert caught.value.code == DER_CSUM
@@ -311,37 +313,6 @@ def test_readers_see_whole_values_while_another_process_replaces_them(pool: str,
         assert int(reader.communicate(timeout=60)[0]) >= 1 and reader.returncode == 0
 
 
-@pytest.mark.parametrize("where", ["before", "after"])
-def test_a_killed_writer_leaves_the_old_or_the_new_value_and_the_next_one_frees_its_space(
-    pool: str, where: str
-) -> None:
-    run(f"""
-        from stepstore.blobs import open_blobs
-        open_blobs({pool!r}, "box").write("k", b"old" * 50_000)
-        """)
-    run(
-        f"""
-        import os, signal
-        from stepstore.blobs import open_blobs, Blobs
-        exchange = Blobs._publish
-        def publish(self, *given):
-            if {where!r} == "after":
-                self._directory.exchange(given[0], given[1])
-            os.kill(os.getpid(), signal.SIGKILL)
-        Blobs._publish = publish
-        open_blobs({pool!r}, "box").write("k", b"new" * 50_000)
-        """,
-        kill=True,
-    )
-    blobs = open_blobs(pool, "box")
-    assert bytes(blobs.read("k")) == (b"new" if where == "after" else b"old") * 50_000
-    assert len(arrays(pool)) == 2
-    blobs.write("other", value(100_000))  # the first array of this process: it looks for dead ones
-    assert arrays(pool) == {blobs.info("k").number, blobs.info("other").number}
-    with stepstore.Pool.connect(pool) as opened, opened.open_container("box") as box:
-        assert len(registered(open_writers(box))) == 1
-
-
 def test_an_array_that_a_living_writer_has_not_published_stays(pool: str) -> None:
     environment = {**os.environ, "PYTHONPATH": str(Path(stepstore.__file__).parents[1])}
     program = f"""if True:
@@ -366,7 +337,7 @@ def test_an_array_that_a_living_writer_has_not_published_stays(pool: str) -> Non
     writer.communicate("\n", timeout=30)
     assert writer.returncode == 0 and bytes(blobs.read("k")) == b"x" * 100_000
     with stepstore.Pool.connect(pool) as opened, opened.open_container("box") as box:
-        assert registered(open_writers(box)) == []  # one that ended leaves nothing
+        assert marks(box) == []  # one that ended leaves nothing
 
 
 def _write_in_child(blobs: Blobs, key: str) -> None:
@@ -384,83 +355,6 @@ def test_a_forked_child_takes_numbers_of_its_own(blobs: Blobs) -> None:
     for key, seed in (("parent", 1), ("child", 9), ("parent 2", 2)):
         assert bytes(blobs.read(key)) == value(100_000, seed)
     assert len({blobs.info(key).number for key in ("parent", "child", "parent 2")}) == 3
-
-
-class Late:
-    """An exchange that gets no answer, and is carried out when the test says so."""
-
-    def __init__(self, blobs: Blobs):
-        self.directory, self.kept = blobs._directory, []
-        blobs._directory = self
-
-    def __getattr__(self, name: str):
-        return getattr(self.directory, name)
-
-    def _fail(self, call, *arguments, **options):
-        self.kept.append(lambda: call(*arguments, **options))
-        raise Error(DER_TIMEDOUT, "no answer came")
-
-    def exchange(self, *arguments):
-        self._fail(self.directory.exchange, *arguments)
-
-    def put(self, *arguments, **options):
-        self._fail(self.directory.put, *arguments, **options)
-
-    def end(self, blobs: Blobs) -> None:
-        blobs._directory = self.directory
-
-
-@pytest.mark.parametrize("how", ["write", "new", "writer"])
-def test_an_update_that_comes_late_names_what_is_there(pool: str, how: str) -> None:
-    blobs = open_blobs(pool, "box")
-    if how != "new":
-        blobs.write("k", value(100_000, 1))
-    late = Late(blobs)
-    with pytest.raises(Error, match="no answer"):
-        if how == "writer":
-            with blobs.writer("k") as writer:
-                writer.write(value(100_000, 2))
-        else:
-            blobs.write("k", value(100_000, 2), new=how == "new")
-    late.end(blobs)
-    blobs.leave()
-    assert blobs.reclaim() == 0  # not while this process may still name it
-    for call in late.kept:
-        call()
-    assert bytes(blobs.read("k")) == value(100_000, 2)
-    blobs.write("k", value(100_000, 3))
-    assert bytes(blobs.read("k")) == value(100_000, 3)
-
-
-def test_an_update_that_never_comes_gives_its_space_back_when_its_process_is_dead(pool: str) -> None:
-    def child() -> None:
-        blobs = open_blobs(pool, "box")
-        blobs.write("other", value(100_000, 1))
-        Late(blobs)
-        with pytest.raises(Error, match="no answer"):
-            blobs.write("k", value(100_000, 2))
-        assert len(arrays(pool)) == 2
-        blobs.leave()
-
-    process = multiprocessing.get_context("fork").Process(target=child)
-    process.start()
-    process.join(60)
-    assert process.exitcode == 0 and len(arrays(pool)) == 2
-    blobs = open_blobs(pool, "box")
-    blobs.write("mine", value(100_000, 3))  # the first array of this process: it looks for dead ones
-    assert arrays(pool) == {blobs.info("other").number, blobs.info("mine").number}
-    assert not blobs.exists("k")
-
-
-def test_a_refused_update_gives_its_space_back_at_once(blobs: Blobs, pool: str, monkeypatch) -> None:
-    def refuse(*_):
-        raise Error(DER_NO_PERM, "not you")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(type(blobs._directory), "exchange", refuse)
-        with pytest.raises(Error, match="not you"):
-            blobs.write("k", value(100_000))
-    assert arrays(pool) == set()
 
 
 def test_readers_notice_that_a_pool_on_a_cluster_was_made_anew() -> None:

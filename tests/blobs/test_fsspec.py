@@ -18,6 +18,8 @@ from fsspec.tests import abstract  # noqa: E402
 
 import stepstore  # noqa: E402
 from stepstore.blobs import open_blobs  # noqa: E402
+
+from objects_of_blobs import destroy_array_of  # noqa: E402
 from stepstore.errors import DER_CSUM, Error  # noqa: E402
 from stepstore.blobs.filesystem import StepstoreFileSystem  # noqa: E402
 
@@ -207,7 +209,7 @@ def test_read_only_and_snapshots(fs: StepstoreFileSystem, pool: str) -> None:
 def test_damage_is_an_error(fs: StepstoreFileSystem, pool: str) -> None:
     fs.pipe_file(pool + "/box/f", b"x" * 100_000)
     blobs = open_blobs(pool, "box")
-    blobs._destroy(blobs.info("f").number)
+    destroy_array_of(blobs, "f")
     with pytest.raises(Error) as caught:
         fs.cat_file(pool + "/box/f")
     assert caught.value.code == DER_CSUM

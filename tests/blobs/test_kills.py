@@ -15,11 +15,12 @@ from pathlib import Path
 
 import stepstore
 from stepstore import _core
-from stepstore.blobs.space import array_id
 from stepstore.blobs import open_blobs
 from stepstore.copying import pools
 from stepstore.copying.task import Options, Place, Report
 from stepstore.copying.mark import unfinished
+
+from objects_of_blobs import data_hi
 
 KEYS = [f"k{number}" for number in range(6)]
 SIZES = [0, 100, 5_000, 70_000, 300_000]
@@ -147,7 +148,7 @@ def only_what_is_named(pool: str) -> None:
     blobs = open_blobs(pool, "box")
     named = {info.number for key in [*KEYS, "last"] if (info := blobs.info(key)) and info.number}
     with stepstore.Pool.connect(pool) as opened, opened.open_container("box") as box:
-        hi = array_id(box, 0).hi
+        hi = data_hi(box)
     found = _core.container_objects(pool, "box", sizes=False)
     assert {entry["lo"] for entry in found if entry["hi"] == hi} == named
 

@@ -22,6 +22,8 @@ from stepstore.blobs import open_blobs  # noqa: E402
 from stepstore.errors import DER_CSUM, DER_INVAL, Error  # noqa: E402
 from stepstore.zarr import Store, direct_calls  # noqa: E402
 
+from objects_of_blobs import destroy_array_of  # noqa: E402
+
 
 class TestStore(StoreTests[Store, cpu.Buffer]):
     """Through blobs below the store, as the tests demand."""
@@ -219,7 +221,7 @@ def test_a_damaged_chunk_is_an_error(store: Store, pool: str) -> None:
     array = zarr.create_array(store, shape=(100_000,), chunks=(50_000,), dtype="f8", compressors=None)
     array[:] = 1
     blobs = open_blobs(pool, "default")
-    blobs._destroy(blobs.info("c/1").number)
+    destroy_array_of(blobs, "c/1")
     assert array[:50_000].sum() == 50_000
     with pytest.raises(Error) as caught:
         array[:]

@@ -2,6 +2,7 @@
 // that the parent makes of the library, and after the parent went on. The child ends, it is refused or works
 // on its own, and harms nothing of its parent's. A new OwnState does not compile here before it has a case.
 #include "arrays/arrays.h"
+#include "blobs/blobs.h"
 #include "client/lease.h"
 #include "fields/fixture.h"
 #include "fields/writer.h"
@@ -424,6 +425,58 @@ class FieldFinder final : public FieldKind {
     std::unique_ptr<CatalogueReader> finder;
 };
 
+class BlobKind : public Kind {
+protected:
+    static std::vector<std::byte> value(int round) { return pattern(100000, static_cast<unsigned>(round)); }
+    void check_all(const std::string& prefix, int rounds) const
+    {
+        for (int round = 0; round < rounds; ++round)
+            EXPECT_EQ(blobs.read(prefix + std::to_string(round)), value(round)) << prefix << round;
+    }
+    TemporaryDirectory directory;
+    blobs::Blobs blobs = blobs::Blobs::open(directory / "pool", Access::read_write);
+};
+
+class BlobNumbers final : public BlobKind {
+    void prepare(int) override { blobs.leave(); } // so that each round takes numbers
+    void work(int round) override { blobs.write("parent" + std::to_string(round), value(round)); }
+    void in_child(int round) override
+    {
+        const std::string key = "child" + std::to_string(round);
+        blobs.write(key, value(round));
+        require(blobs.read(key) == value(round), "the child reads what it wrote");
+        blobs.leave();
+    }
+    void check(int rounds) override
+    {
+        check_all("parent", rounds);
+        check_all("child", rounds);
+    }
+};
+
+class BlobWriter final : public BlobKind {
+    void prepare(int round) override
+    {
+        writer = std::make_unique<blobs::Writer>(blobs, "w" + std::to_string(round));
+    }
+    void work(int round) override
+    {
+        writer->write(value(round));
+        writer->close();
+    }
+    void in_child(int) override
+    {
+        require_refused("write", [&] { writer->write({}); });
+        require_refused("close", [&] { writer->close(); });
+        require_refused("close_if", [&] { writer->close_if({}); });
+        require_refused("size", [&] { writer->size(); });
+        writer->discard();
+        writer.reset();
+    }
+    void check(int rounds) override { check_all("w", rounds); }
+    std::unique_ptr<blobs::Writer> writer;
+};
+
 std::unique_ptr<Kind> make(OwnState which)
 {
     switch (which) {
@@ -440,6 +493,8 @@ std::unique_ptr<Kind> make(OwnState which)
     case OwnState::field_index: return std::make_unique<FieldsArchived<true>>();
     case OwnState::field_finder: return std::make_unique<FieldFinder>();
     case OwnState::fdb_client: return std::make_unique<Anew<OwnState::fdb_client>>();
+    case OwnState::blob_numbers: return std::make_unique<BlobNumbers>();
+    case OwnState::blob_writer: return std::make_unique<BlobWriter>();
     case OwnState::count: break;
     }
     throw std::logic_error("no kind of state");

@@ -31,7 +31,6 @@ USERS = {
     "walk.py",
     "zarr.py",
     "blobs/__init__.py",
-    "blobs/append.py",
     "blobs/file.py",
     "blobs/filesystem.py",
     "blobs/zarr.py",

@@ -78,7 +78,7 @@ def python_violations():
             if own and f"PerProcess({scope})" not in text:
                 yield f"python/stepstore/{name}:{node.lineno}: {made}() in '{scope}': use PerProcess"
             if made == "os.register_at_fork":
-                yield f"python/stepstore/{name}:{node.lineno}: use PerProcess or OfProcess of process.py"
+                yield f"python/stepstore/{name}:{node.lineno}: use PerProcess of process.py"
 
 
 def calls(tree, scope=""):

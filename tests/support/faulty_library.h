@@ -202,6 +202,30 @@ void make_put_if_late(Table& library)
         };
 }
 
+// kv_exchange, the same.
+template <class Table>
+void make_exchange_late(Table& library)
+{
+    if constexpr (requires { library.kv_exchange; })
+        library.kv_exchange = [](daos_handle_t oh, daos_handle_t th, const char* key, daos_size_t size,
+                                 const void* value, void* old, daos_size_t* old_size) -> int {
+            Stop::one().reached();
+            const auto exchange = static_cast<Table&>(real_library()).kv_exchange;
+            Late& late = Late::one();
+            if (!Late::takes(value ? late.puts : late.removals, key))
+                return exchange(oh, th, key, size, value, old, old_size);
+            late.kept.emplace_back(
+                [=, key = std::string(key),
+                 to = value ? std::optional(std::string(static_cast<const char*>(value), size))
+                            : std::nullopt] {
+                    daos_size_t none = 0;
+                    carried_out(exchange(oh, th, key.c_str(), to ? to->size() : 0, to ? to->data() : nullptr,
+                                         nullptr, &none));
+                });
+            return -DER_TIMEDOUT;
+        };
+}
+
 // What a late update goes to stays open until it has been carried out.
 template <auto member>
 int late_close(daos_handle_t handle, daos_event_t* event)
@@ -223,6 +247,7 @@ inline void use_faulty_library()
     library.kv_remove = late_remove;
     library.array_write = late_write;
     make_put_if_late(library);
+    make_exchange_late(library);
     library.fini = [] { return Late::one().kept.empty() ? real_library().fini() : 0; };
     library.kv_close = late_close<&Library::kv_close>;
     library.array_close = late_close<&Library::array_close>;

@@ -8,8 +8,8 @@ from typing import Any
 
 from fsspec.spec import AbstractBufferedFile, AbstractFileSystem  # type: ignore[import-untyped]
 
-from stepstore.blobs.append import BlobAppender
-from stepstore.blobs import BlobReader, BlobWriter
+from stepstore._core import BlobReader
+from stepstore.blobs import BlobWriter
 from stepstore.buffers import memory_of
 from stepstore.errors import DER_NONEXIST, Error
 from stepstore.blobs.object_files import ArrayReader, ValueReader
@@ -37,7 +37,7 @@ class StepstoreFile(AbstractBufferedFile):  # type: ignore[misc]
     def __init__(self, fs: AbstractFileSystem, path: str, mode: str, block_size: int, **kwargs: Any) -> None:
         self.closed = True  # nothing to close if this fails
         self._reader: Reader | None = None
-        self._writer: BlobWriter | BlobAppender | None = None
+        self._writer: BlobWriter | None = None
         if mode == "rb":
             self._reader = fs._reader(path)
             super().__init__(fs, path, mode, block_size, **{**kwargs, "size": self._reader.size})
@@ -47,7 +47,7 @@ class StepstoreFile(AbstractBufferedFile):  # type: ignore[misc]
             raise FileExistsError(path)
         super().__init__(fs, path, mode, block_size, **kwargs)
         if mode == "ab":
-            self._writer = BlobAppender(blobs, key)
+            self._writer = blobs.appender(key)
             self.loc = self._writer.size
         else:
             self._writer = blobs.writer(key, new=mode == "xb")

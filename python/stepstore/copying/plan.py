@@ -16,8 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from stepstore import _core
-from stepstore.blobs.space import DATA_HI, WRITERS_HI
-from stepstore.blobs import DIRECTORY_HI
+from stepstore.blobs import DATA_HI, DIRECTORY_HI, WRITERS_HI
 from stepstore.buffers import decode_key
 from stepstore.copying.mark import MARK_HI
 from stepstore.copying.objects import Keep, everything

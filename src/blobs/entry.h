@@ -1,0 +1,53 @@
+// The entry of a blob in the directory, as bytes (docs/design/blobs.md).
+#pragma once
+
+#include "stepstore/client.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace stepstore::blobs {
+
+// Larger blobs are array objects. Below, an entry takes one update and one read (docs/design/blobs.md).
+inline constexpr std::size_t largest_small = std::size_t{32} << 10;
+
+enum class Kind : std::uint8_t { small = 1, array = 2, folder = 3 };
+
+// What decode_entry() has found. value: of a small blob, in the bytes that were decoded.
+struct Entry {
+    Kind kind = Kind::small;
+    std::uint64_t modified = 0; // nanoseconds since 1970
+    Bytes value;
+    std::uint64_t number = 0; // of an array object
+    std::uint64_t bytes = 0;  // in it
+
+    std::uint64_t size() const { return kind == Kind::array ? bytes : value.size(); }
+};
+
+inline constexpr std::size_t entry_head = 1 + sizeof(std::uint64_t);
+inline constexpr std::size_t array_entry = entry_head + 2 * sizeof(std::uint64_t);
+inline constexpr std::size_t longest_entry = entry_head + largest_small;
+
+// All say that the blob was written now.
+std::vector<std::byte> small_entry(Bytes value);
+std::vector<std::byte> array_entry_of(std::uint64_t number, std::uint64_t bytes);
+std::vector<std::byte> folder_entry();
+std::vector<std::byte> touched(Bytes entry);
+
+// where: "blob 'K' in POOL/CONTAINER", asked for if it fails. -DER_INVAL: a newer version's.
+template <class Where>
+Entry decode_entry(Bytes entry, Where&& where);
+
+bool decode_entry(Bytes entry, Entry& into) noexcept; // false: it is of no form that is known
+[[noreturn]] void refuse_entry(Bytes entry, const std::string& where);
+
+template <class Where>
+Entry decode_entry(Bytes entry, Where&& where)
+{
+    Entry decoded;
+    if (!decode_entry(entry, decoded)) refuse_entry(entry, where());
+    return decoded;
+}
+
+} // namespace stepstore::blobs
