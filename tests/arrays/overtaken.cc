@@ -199,8 +199,8 @@ TEST_F(OvertakenArrays, OfManyThatPublishAtOnceEachSucceedsAndLeavesNothing)
     EXPECT_GT(calls, writers * rounds) << "no two met";
 }
 
-// It takes away what it saw before it published the removal. It leaves the attributes and the entry in the list
-// of an array that was made after its removal.
+// It takes away what it saw before it published the removal. It leaves the attributes and the entry in the
+// list of an array that was made after its removal.
 TEST_F(OvertakenArrays, OneThatRemovesLeavesANewArrayAlone)
 {
     int removed_before = 0;
