@@ -2,6 +2,9 @@
 // else of the store knows it. It is a folder here and a line in registry.cc. memory/ is the shortest one.
 // tests/contract tests every registered back end against this header. docs/extending.md shows how to add one.
 //
+// A back end implements all of Target, Storage and the two transactions. One behind a network also implements
+// NetworkTarget and NetworkTransaction, and gives them from network().
+//
 // A pool has T targets. A target is an ordered map of byte keys to byte values with transactions (its index),
 // and beside it bulk extents. One more target, meta(), holds what belongs to the pool as a whole.
 //
@@ -54,6 +57,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace stepstore::store {
@@ -87,6 +91,30 @@ struct Entry {
     Bytes value;
 };
 
+// What a transaction of a back end behind a network has besides. Each of its requests is a round trip, and no
+// lock keeps other processes off.
+class NetworkTransaction {
+public:
+    // The body is going to get these, or to seek about so many entries from `from` on among the keys that
+    // begin with `prefix`. All of it is asked for with the first look-up.
+    virtual void expect(std::span<const Bytes> keys) = 0;
+    virtual void expect_from(Bytes prefix, Bytes from, std::size_t entries) = 0;
+
+    // As seek and seek_last, but among the keys that begin with `prefix` alone, where next and previous may
+    // then stay. Where there is none the position is undefined. `key` begins with `prefix`, or for
+    // seek_last_in may be the first one after all that do.
+    virtual bool seek_in(Bytes prefix, Bytes key, Entry& entry) = 0;
+    virtual bool seek_last_in(Bytes prefix, Bytes key, Entry& entry) = 0;
+
+    // This update has the epoch, which is greater than that of all updates that were committed on the target
+    // before. False: it is too late for that, and the body puts nothing. Called after all that it looks up,
+    // only of write transactions.
+    virtual bool take_barrier(Epoch epoch) = 0;
+
+protected:
+    ~NetworkTransaction() = default;
+};
+
 // A consistent view of one target, for the thread that runs the body. It is of one moment, not later than its
 // first look-up. What get, seek and next give stays valid until the transaction ends or, in a write
 // transaction, until its next put, reserve or erase. Keys have 1 to max_key bytes and are ordered as unsigned
@@ -100,22 +128,17 @@ public:
     // False, also for a key that cannot be: there is none.
     virtual bool get(Bytes key, Bytes& value) = 0;
 
-    // The body is going to get these, or to seek about so many entries from `from` on among the keys that
-    // begin with `prefix`. A back end behind a network asks for all of it with the first look-up.
-    virtual void expect(std::span<const Bytes>) {}
-    virtual void expect_from(Bytes /*prefix*/, Bytes /*from*/, std::size_t /*entries*/) {}
-
-    // What the pool's form of location declares; as of Storage.
-    virtual const Capabilities& capabilities() const { return path_form.capabilities; }
+    // As of Storage.
+    virtual const Capabilities& capabilities() const = 0;
 
     // Two read transactions on a target, of any process, that have the same version see the same content. 0:
     // this one cannot tell, as a write transaction never can.
-    virtual std::uint64_t version() const { return 0; }
+    virtual std::uint64_t version() const = 0;
 
     // Where the back end keeps the value of the entry that seek or next gave last, if in an extent of its
     // own. Length 0: in the index itself. Not after a put or erase. Check needs it: else nothing seems to
     // refer to that extent.
-    virtual ExtentRef value_extent() const { return {}; }
+    virtual ExtentRef value_extent() const = 0;
 
     // One position per transaction. seek: the smallest key not less than `key`; with an empty one the first
     // of all. seek_last: the largest key less than `key`; with an empty one none. `key` may have any length.
@@ -127,19 +150,30 @@ public:
     virtual bool next(Entry& entry) = 0;
     virtual bool previous(Entry& entry) = 0;
 
-    // The same among the keys that begin with `prefix` alone, where next and previous may then stay. Where
-    // there is none the position is undefined. `key` begins with `prefix`, or for seek_last_in may be the
-    // first one after all that do.
-    virtual bool seek_in(Bytes prefix, Bytes key, Entry& entry)
+    // nullptr: none.
+    virtual NetworkTransaction* network() = 0;
+
+    // What the store calls, with or without a network.
+    void expect(std::span<const Bytes> keys)
     {
+        if (NetworkTransaction* far = network()) far->expect(keys);
+    }
+    void expect_from(Bytes prefix, Bytes from, std::size_t entries)
+    {
+        if (NetworkTransaction* far = network()) far->expect_from(prefix, from, entries);
+    }
+    bool seek_in(Bytes prefix, Bytes key, Entry& entry)
+    {
+        if (NetworkTransaction* far = network()) return far->seek_in(prefix, key, entry);
         return seek(key, entry) && begins_with(entry.key, prefix);
     }
-    virtual bool seek_last_in(Bytes prefix, Bytes key, Entry& entry)
+    bool seek_last_in(Bytes prefix, Bytes key, Entry& entry)
     {
+        if (NetworkTransaction* far = network()) return far->seek_last_in(prefix, key, entry);
         return seek_last(key, entry) && begins_with(entry.key, prefix);
     }
 
-private:
+protected:
     static bool begins_with(Bytes key, Bytes prefix)
     {
         return key.size() >= prefix.size() && compare(key.first(prefix.size()), prefix) == 0;
@@ -155,10 +189,12 @@ public:
     virtual MutableBytes reserve(Bytes key, std::size_t length) = 0;
     virtual bool erase(Bytes key) = 0; // false: there was none. Needs no value: it may be lost
 
-    // This update has the epoch, which is greater than that of all updates that were committed on the target
-    // before. False: it is too late for that, and the body puts nothing. Called after all that it looks up.
     // Only where Storage::has_barriers().
-    virtual bool take_barrier(Epoch) { return false; }
+    bool take_barrier(Epoch epoch)
+    {
+        NetworkTransaction* far = network();
+        return far != nullptr && far->take_barrier(epoch);
+    }
 };
 
 // Waits for the announcements of one key (Target::watch). For one thread at a time. After a fork the child's
@@ -171,6 +207,35 @@ public:
     // At most so long, until the key is announced; at once where it was since the waiter was made, or since
     // the last wait that told of it.
     virtual Got wait(std::chrono::nanoseconds most) = 0;
+};
+
+// What a target of a back end behind a network has besides.
+class NetworkTarget {
+public:
+    // False: what append() returned is gone, and has to be appended anew. Others took this process for dead,
+    // as it did not run for long. Asked at the begin of the body that refers to it.
+    virtual bool holds(const ExtentRef& appended) = 0;
+    // How many bytes of an extent to ask for with one read_extent(), where the caller has room for all.
+    virtual std::uint64_t read_at_once() = 0;
+    // Does work(0) to work(count - 1), which do not depend on each other and may each use any target. They
+    // may go at once, on several threads. All have ended when it returns. Throws what the first that failed
+    // has thrown. Where they go in turn, those after it are left out.
+    virtual void at_once(std::size_t count, FunctionRef<void(std::size_t)> work) = 0;
+    // How many of such works to give, where more than one may be in vain.
+    virtual unsigned most_at_once() = 0;
+    // Tells the waiters of this key, in all processes, to look again. What was committed before is seen by
+    // those who do. Nobody waits for it, and it may get lost. So who waits also looks from time to time. Any
+    // bytes are a key here.
+    virtual void announce(Bytes key) = 0;
+    // From its return on what is announced reaches the waiter. So the caller looks once more then. nullptr:
+    // there are none here, or none now (no right, no answer), and the caller looks again and again instead.
+    virtual std::unique_ptr<Waiter> watch(Bytes key) = 0;
+    // For a snapshot (Storage::has_barriers()): an epoch greater than `least`, and far enough ahead that all
+    // targets of the pool can take it. refused: how many were not taken just before.
+    virtual Epoch barrier_epoch(Epoch least, unsigned refused) = 0;
+
+protected:
+    ~NetworkTarget() = default;
 };
 
 class Target {
@@ -194,9 +259,6 @@ public:
     // into the index. A process that ends before that leaves nothing that lasts: a later writer gives the
     // space back.
     virtual ExtentRef append(std::span<Payload> payloads) = 0;
-    // False: what append() returned is gone, and has to be appended anew. Others took this process for dead,
-    // as it did not run for long. Asked at the begin of the body that refers to it.
-    virtual bool holds(const ExtentRef& /*appended*/) { return true; }
     // The transaction that refers to what append() returned is about to commit. Called at the end of its
     // body, so maybe more than once.
     virtual void entering(const ExtentRef& appended) = 0;
@@ -211,19 +273,7 @@ public:
     // A value of `size` bytes can be stored as two. Where the index stores values in whole pages, and this
     // one would leave most of its last page empty: the size of the first of the two, which fills its pages.
     // Else `size`.
-    virtual std::size_t fills_pages(std::size_t size) const { return size; }
-    // How many bytes of an extent to ask for with one read_extent(), where the caller has room for all.
-    virtual std::uint64_t read_at_once() const { return 512 << 10; } // verified while it is in the cache
-    // Does work(0) to work(count - 1), which do not depend on each other and may each use any target. They
-    // go in turn, or at once where each waits for a network. All have ended when it returns. Throws what
-    // the first that failed has thrown. Where they go in turn, those after it are left out.
-    virtual void at_once(std::size_t count, FunctionRef<void(std::size_t)> work)
-    {
-        for (std::size_t one = 0; one < count; ++one)
-            work(one);
-    }
-    // How many of such works to give, where more than one may be in vain.
-    virtual unsigned most_at_once() const { return 1; }
+    virtual std::size_t fills_pages(std::size_t size) const = 0;
     // Gives back the space of an extent, or a part of it. A part begins and ends at a multiple of extent_unit
     // in the file, or where the reservation does. Called once, after the transaction that dropped the last
     // reference has committed: the space may hold another extent afterwards. A reader that still has the
@@ -260,15 +310,7 @@ public:
     virtual Usage usage() = 0;
     // Gives back space that nothing needs, while others read and write: pages of the index that no version in
     // use has, and what dead processes left. DER_CSUM where the index is damaged: then nothing is changed.
-    virtual void compact() {}
-
-    // Tells the waiters of this key, in all processes, to look again. What was committed before is seen by
-    // those who do. Nobody waits for it, and it may get lost. So who waits also looks from time to time. Any
-    // bytes are a key here.
-    virtual void announce(Bytes) {}
-    // From its return on what is announced reaches the waiter. So the caller looks once more then. nullptr:
-    // there are none here, or none now (no right, no answer), and the caller looks again and again instead.
-    virtual std::unique_ptr<Waiter> watch(Bytes) { return nullptr; }
+    virtual void compact() = 0;
 
     // Verifies the structure below the transactions' level (pages, files); one text per damage found.
     virtual std::vector<std::string> check() = 0;
@@ -276,21 +318,65 @@ public:
     // Shared by all processes, for observation only; relaxed.
     virtual void count(const Counters& added) = 0;
     virtual Counters counters() = 0;
+
+    // nullptr: none.
+    virtual NetworkTarget* network() = 0;
+
+    // What the store calls, with or without a network.
+    bool holds(const ExtentRef& appended)
+    {
+        NetworkTarget* far = network();
+        return far == nullptr || far->holds(appended);
+    }
+    std::uint64_t read_at_once()
+    {
+        NetworkTarget* far = network();
+        return far != nullptr ? far->read_at_once() : 512 << 10; // verified while it is in the cache
+    }
+    void at_once(std::size_t count, FunctionRef<void(std::size_t)> work)
+    {
+        if (NetworkTarget* far = network()) return far->at_once(count, work);
+        for (std::size_t one = 0; one < count; ++one)
+            work(one);
+    }
+    unsigned most_at_once()
+    {
+        NetworkTarget* far = network();
+        return far != nullptr ? far->most_at_once() : 1;
+    }
+    void announce(Bytes key)
+    {
+        if (NetworkTarget* far = network()) far->announce(key);
+    }
+    std::unique_ptr<Waiter> watch(Bytes key)
+    {
+        NetworkTarget* far = network();
+        return far != nullptr ? far->watch(key) : nullptr;
+    }
+};
+
+// What stays the same of a pool while it is open.
+struct PoolFacts {
+    std::string path; // as it was given
+    unsigned targets;
+    Durability durability;
+    const Capabilities& capabilities; // of the pool's form of location (location/location.cc)
 };
 
 // A pool that this process has open. Its end gives back what the process holds of it.
 class Storage {
 public:
+    explicit Storage(PoolFacts facts) : facts_(std::move(facts)) {}
     virtual ~Storage() = default;
-    virtual const std::string& path() const = 0; // as it was given
-    virtual unsigned targets() const = 0;
-    virtual Durability durability() const = 0;
+    const std::string& path() const { return facts_.path; }
+    unsigned targets() const { return facts_.targets; }
+    Durability durability() const { return facts_.durability; }
+    const Capabilities& capabilities() const { return facts_.capabilities; }
+
     virtual Target& target(unsigned index) = 0; // index < targets()
-    // What the pool's form of location declares (location/location.cc).
-    virtual const Capabilities& capabilities() const { return path_form.capabilities; }
     virtual Target& meta() = 0;
     // False: the pool was removed, and another one may be at its path.
-    virtual bool is_current() { return true; }
+    virtual bool is_current() = 0;
 
     // This process is going to write. DER_NO_PERM; DER_BUSY: another machine has the pool, where only one
     // may.
@@ -302,16 +388,16 @@ public:
     // How a snapshot gets its place among the updates of all targets. False: within write transactions that
     // are open on all of them, which keep every other update off. True: there is nothing that keeps them off.
     // So its epoch lies ahead of theirs, and each target takes it by itself (take_barrier).
-    virtual bool has_barriers() const { return false; }
-    // Greater than `least`, and far enough ahead that all targets can take it. refused: how many were not
-    // taken just before.
-    virtual Epoch barrier_epoch(Epoch /*least*/, unsigned /*refused*/) { return 0; }
+    bool has_barriers() { return meta().network() != nullptr; }
 
     struct Space {
         std::uint64_t total = 0; // of the file system or cluster; 0: not known
         std::uint64_t free = 0;
     };
     virtual Space space() = 0;
+
+private:
+    const PoolFacts facts_;
 };
 
 struct NewPool {

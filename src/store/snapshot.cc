@@ -225,7 +225,7 @@ Epoch Container::create_snapshot(std::string_view name)
         return epoch;
     }
     for (unsigned refused = 0;; ++refused) {
-        epoch = core.storage().barrier_epoch(newest, refused);
+        epoch = core.storage().meta().network()->barrier_epoch(newest, refused);
         if (!note_everywhere(core, id, epoch)) continue;
         try {
             core.storage().meta().write([&](WriteTransaction& meta) {

@@ -2,6 +2,7 @@
 #include "backend_fixture.h"
 
 #include <atomic>
+#include <cstring>
 #include <set>
 #include <thread>
 
@@ -144,6 +145,30 @@ TEST_P(Pools, CountPerTarget)
     EXPECT_EQ(counted.bytes_read, 400U);
     EXPECT_EQ(target(0).counters().updates, 0U);
     EXPECT_EQ(second->meta().counters().updates, 7U);
+}
+
+TEST_P(Pools, HaveTheCapabilitiesOfTheirFormAndItsNetwork)
+{
+    const Capabilities& declared = capabilities_of(pool().path());
+    // By value: a module has a table of forms of its own.
+    const auto are_declared = [&](const Capabilities& given) {
+        return std::memcmp(&given, &declared, sizeof declared) == 0;
+    };
+    EXPECT_TRUE(are_declared(pool().capabilities()));
+    const bool far = target().network() != nullptr;
+    EXPECT_TRUE(far || !declared.network) << "round trips, and nothing that makes fewer of them";
+    EXPECT_EQ(pool().has_barriers(), far);
+    const auto look = [&](ReadTransaction& transaction) {
+        EXPECT_TRUE(are_declared(transaction.capabilities()));
+        EXPECT_TRUE(transaction.network() != nullptr || !declared.network);
+    };
+    target().read(look);
+    target().write([&](WriteTransaction& transaction) {
+        look(transaction);
+        EXPECT_EQ(transaction.network() != nullptr, far) << "an update must be able to take a barrier";
+    });
+    EXPECT_GT(target().most_at_once(), 0U);
+    EXPECT_GT(target().read_at_once(), 0U);
 }
 
 TEST_P(Pools, TellTheirSpace)

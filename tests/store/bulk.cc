@@ -3,11 +3,14 @@
 #include "store/bulk.h"
 #include "base/checksum.h"
 #include "support/backends.h"
+#include "support/forwarding.h"
 #include "support/temporary.h"
 
+#include <atomic>
 #include <cstring>
 #include <functional>
 #include <gtest/gtest.h>
+#include <mutex>
 
 namespace stepstore::testing {
 namespace {
@@ -23,36 +26,43 @@ std::vector<std::byte> all(std::byte value)
 
 struct Overtaken {};
 
-// Passes everything on, after `meddle` where an extent is read.
-class MeddledTarget : public Target {
+// To be run once, by any thread.
+class Hook {
 public:
-    explicit MeddledTarget(Target& real) : real_(real) {}
-    std::function<void()> meddle; // once
-    int reads = 0;
+    Hook& operator=(std::function<void()> hook)
+    {
+        const std::lock_guard lock(guard_);
+        hook_ = std::move(hook);
+        return *this;
+    }
+    void run()
+    {
+        std::function<void()> once;
+        {
+            const std::lock_guard lock(guard_);
+            once = std::exchange(hook_, nullptr);
+        }
+        if (once) once();
+    }
+
+private:
+    std::mutex guard_;
+    std::function<void()> hook_; // guarded
+};
+
+// Passes everything on, after `meddle` where an extent is read. Reads may go on several threads (at_once).
+class MeddledTarget : public ForwardingTarget {
+public:
+    using ForwardingTarget::ForwardingTarget;
+    Hook meddle;
+    std::atomic<int> reads = 0;
 
     void read_extent(const ExtentRef& extent, std::uint64_t skip, MutableBytes into) override
     {
         ++reads;
-        if (const auto once = std::exchange(meddle, nullptr)) once();
+        meddle.run();
         real_.read_extent(extent, skip, into);
     }
-    void read(FunctionRef<void(ReadTransaction&)> body) override { real_.read(body); }
-    void write(FunctionRef<void(WriteTransaction&)> body) override { real_.write(body); }
-    ExtentRef append(std::span<Payload> payloads) override { return real_.append(payloads); }
-    void entering(const ExtentRef& appended) override { real_.entering(appended); }
-    void leaving(const ExtentRef& dropped) override { real_.leaving(dropped); }
-    void release(const ExtentRef& extent) override { real_.release(extent); }
-    std::vector<ExtentFile> extent_files() override { return real_.extent_files(); }
-    std::uint64_t allocated(const ExtentRef& range) override { return real_.allocated(range); }
-    void sync(bool own) override { real_.sync(own); }
-    bool begin_sync(bool own) override { return real_.begin_sync(own); }
-    Usage usage() override { return real_.usage(); }
-    std::vector<std::string> check() override { return real_.check(); }
-    void count(const Counters& added) override { real_.count(added); }
-    Counters counters() override { return real_.counters(); }
-
-private:
-    Target& real_;
 };
 
 class Bulk : public ::testing::TestWithParam<std::string> {

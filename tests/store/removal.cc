@@ -2,13 +2,13 @@
 // or is told that it is short. Each such moment is hit exactly, by a back end that calls back after each
 // commit.
 #include "store/builtin.h"
+#include "support/forwarding.h"
 #include "support/processes.h"
 #include "support/store_fixture.h"
 
 #include <array>
 #include <atomic>
 #include <csignal>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <thread>
@@ -19,9 +19,9 @@ namespace {
 std::function<void()> after_commit; // nothing is open on any target then
 thread_local int nested = 0;
 
-class WatchedTarget final : public Target {
+class WatchedTarget final : public ForwardingTarget {
 public:
-    explicit WatchedTarget(Target& real) : real_(real) {}
+    using ForwardingTarget::ForwardingTarget;
     void write(FunctionRef<void(WriteTransaction&)> body) override
     {
         ++nested;
@@ -36,49 +36,6 @@ public:
         look();
         after_commit = look;
     }
-    void read(FunctionRef<void(ReadTransaction&)> body) override { real_.read(body); }
-    ExtentRef append(std::span<Payload> payloads) override { return real_.append(payloads); }
-    void entering(const ExtentRef& appended) override { real_.entering(appended); }
-    void leaving(const ExtentRef& dropped) override { real_.leaving(dropped); }
-    void read_extent(const ExtentRef& extent, std::uint64_t skip, MutableBytes into) override
-    {
-        real_.read_extent(extent, skip, into);
-    }
-    void release(const ExtentRef& extent) override { real_.release(extent); }
-    std::vector<ExtentFile> extent_files() override { return real_.extent_files(); }
-    std::uint64_t allocated(const ExtentRef& range) override { return real_.allocated(range); }
-    bool begin_sync(bool own) override { return real_.begin_sync(own); }
-    void sync(bool own) override { real_.sync(own); }
-    Usage usage() override { return real_.usage(); }
-    std::vector<std::string> check() override { return real_.check(); }
-    void count(const Counters& added) override { real_.count(added); }
-    Counters counters() override { return real_.counters(); }
-
-private:
-    Target& real_;
-};
-
-class WatchedStorage final : public Storage {
-public:
-    explicit WatchedStorage(std::unique_ptr<Storage> real) : real_(std::move(real))
-    {
-        for (unsigned index = 0; index < real_->targets(); ++index)
-            targets_.emplace_back(real_->target(index));
-        targets_.emplace_back(real_->meta());
-    }
-    const std::string& path() const override { return real_->path(); }
-    unsigned targets() const override { return real_->targets(); }
-    Durability durability() const override { return real_->durability(); }
-    Target& target(unsigned index) override { return targets_[index]; }
-    Target& meta() override { return targets_.back(); }
-    bool is_current() override { return real_->is_current(); }
-    void claim() override { real_->claim(); }
-    Epoch next_epoch() override { return real_->next_epoch(); }
-    Space space() override { return real_->space(); }
-
-private:
-    const std::unique_ptr<Storage> real_;
-    std::deque<WatchedTarget> targets_; // meta last
 };
 
 // Over another back end, for paths that end with the name.
@@ -88,10 +45,10 @@ Backend watched(const char* name)
     return {
         name,
         [](const std::string& path, const NewPool& options) -> std::unique_ptr<Storage> {
-            return std::make_unique<WatchedStorage>(real().create(path, options));
+            return std::make_unique<ForwardingStorage<WatchedTarget>>(path, real().create(path, options));
         },
         [](const std::string& path) -> std::unique_ptr<Storage> {
-            return std::make_unique<WatchedStorage>(real().open(path));
+            return std::make_unique<ForwardingStorage<WatchedTarget>>(path, real().open(path));
         },
         [](const std::string& path) { real().destroy(path); },
         [](const std::string&) { return Found::nothing; },

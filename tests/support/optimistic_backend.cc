@@ -12,14 +12,15 @@
 //
 // It lies over the back end `memory`. To show that bodies are repeatable, the first run of many counts for
 // nothing.
+#include "base/clock.h"
 #include "stepstore/error.h"
 #include "store/builtin.h"
+#include "support/forwarding.h"
 
 #include <daos_errno.h>
 
 #include <algorithm>
 #include <atomic>
-#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -73,7 +74,7 @@ bool look_up(ReadTransaction& transaction, Look look, Bytes key, Entry& entry)
 class Recorded;
 thread_local std::vector<Recorded*> running; // bodies of this thread, outer ones first
 
-class Recorded final : public WriteTransaction {
+class Recorded final : public WriteTransaction, public NetworkTransaction {
 public:
     Recorded(ReadTransaction& now, const std::atomic<Epoch>& last_epoch) : now_(now), last_epoch_(last_epoch)
     {
@@ -96,6 +97,20 @@ public:
         took(epoch);
         return true;
     }
+    void expect(std::span<const Bytes>) override {}
+    void expect_from(Bytes, Bytes, std::size_t) override {}
+    bool seek_in(Bytes prefix, Bytes key, Entry& entry) override
+    {
+        return seek(key, entry) && begins_with(entry.key, prefix);
+    }
+    bool seek_last_in(Bytes prefix, Bytes key, Entry& entry) override
+    {
+        return seek_last(key, entry) && begins_with(entry.key, prefix);
+    }
+    const Capabilities& capabilities() const override { return now_.capabilities(); }
+    std::uint64_t version() const override { return 0; }
+    ExtentRef value_extent() const override { return {}; }
+    NetworkTransaction* network() override { return this; }
     bool get(Bytes key, Bytes& value) override
     {
         if (const auto mine = update_.changes.find(key); mine != update_.changes.end()) {
@@ -192,9 +207,9 @@ private:
     Owned position_;
 };
 
-class OptimisticTarget final : public Target {
+class OptimisticTarget final : public ForwardingTarget, public NetworkTarget {
 public:
-    OptimisticTarget(Target& real, std::atomic<Epoch>& last_epoch) : real_(real), last_epoch_(last_epoch) {}
+    explicit OptimisticTarget(Target& real) : ForwardingTarget(real), last_epoch_(last_epoch_of(real)) {}
 
     void read(FunctionRef<void(ReadTransaction&)> body) override
     {
@@ -232,24 +247,31 @@ public:
             apply(alone, transaction.update());
         });
     }
-    ExtentRef append(std::span<Payload> payloads) override { return real_.append(payloads); }
-    void entering(const ExtentRef& appended) override { real_.entering(appended); }
-    void leaving(const ExtentRef& dropped) override { real_.leaving(dropped); }
-    void read_extent(const ExtentRef& extent, std::uint64_t skip, MutableBytes into) override
+    NetworkTarget* network() override { return this; }
+    bool holds(const ExtentRef&) override { return true; }
+    std::uint64_t read_at_once() override { return real_.read_at_once(); }
+    void at_once(std::size_t count, FunctionRef<void(std::size_t)> work) override
     {
-        real_.read_extent(extent, skip, into);
+        real_.at_once(count, work);
     }
-    void release(const ExtentRef& extent) override { real_.release(extent); }
-    std::vector<ExtentFile> extent_files() override { return real_.extent_files(); }
-    std::uint64_t allocated(const ExtentRef& range) override { return real_.allocated(range); }
-    bool begin_sync(bool own) override { return real_.begin_sync(own); }
-    void sync(bool own) override { real_.sync(own); }
-    Usage usage() override { return real_.usage(); }
-    std::vector<std::string> check() override { return real_.check(); }
-    void count(const Counters& added) override { real_.count(added); }
-    Counters counters() override { return real_.counters(); }
+    unsigned most_at_once() override { return real_.most_at_once(); }
+    void announce(Bytes) override {}
+    std::unique_ptr<Waiter> watch(Bytes) override { return nullptr; }
+    // Ahead of what this target has. Another one that is further refuses it.
+    Epoch barrier_epoch(Epoch least, unsigned) override
+    {
+        return std::max({nanoseconds(CLOCK_REALTIME), least + 1, last_epoch_ + 1});
+    }
 
 private:
+    // Memory's targets are the same for every opener.
+    static std::atomic<Epoch>& last_epoch_of(Target& real)
+    {
+        static std::mutex guard;
+        static std::map<Target*, std::atomic<Epoch>> all;
+        const std::lock_guard lock(guard);
+        return all[&real];
+    }
     static bool holds(ReadTransaction& target, const Condition& one)
     {
         Entry entry;
@@ -289,7 +311,6 @@ private:
         last_epoch_ = std::max(last_epoch_.load(), update.last_epoch);
     }
 
-    Target& real_;
     std::atomic<Epoch>& last_epoch_; // that was committed
     std::atomic<unsigned> inner_ = 0;
 };
@@ -300,41 +321,16 @@ std::string path_below(const std::string& path)
     return "optimistic:" + path;
 }
 
-class OptimisticStorage final : public Storage {
+class OptimisticStorage final : public ForwardingStorage<OptimisticTarget> {
 public:
-    OptimisticStorage(std::string path, std::unique_ptr<Storage> real)
-        : path_(std::move(path)), real_(std::move(real))
-    {
-        static std::mutex guard;
-        static std::map<Target*, std::atomic<Epoch>>
-            last_epochs; // memory's targets are the same for every opener
-        const std::lock_guard lock(guard);
-        for (unsigned index = 0; index < real_->targets(); ++index)
-            targets_.emplace_back(real_->target(index), last_epochs[&real_->target(index)]);
-        targets_.emplace_back(real_->meta(), last_epochs[&real_->meta()]);
-    }
-    const std::string& path() const override { return path_; }
-    unsigned targets() const override { return real_->targets(); }
-    Durability durability() const override { return real_->durability(); }
-    Target& target(unsigned index) override { return targets_[index]; }
-    Target& meta() override { return targets_.back(); }
-    void claim() override { real_->claim(); }
+    using ForwardingStorage::ForwardingStorage;
     Epoch next_epoch() override
     {
-        const Epoch epoch = real_->next_epoch();
+        const Epoch epoch = ForwardingStorage::next_epoch();
         for (Recorded* body : running)
             body->took(epoch);
         return epoch;
     }
-    // Nothing keeps others off while a body is open on every target.
-    bool has_barriers() const override { return true; }
-    Epoch barrier_epoch(Epoch, unsigned) override { return real_->next_epoch(); }
-    Space space() override { return real_->space(); }
-
-private:
-    const std::string path_;
-    const std::unique_ptr<Storage> real_;
-    std::deque<OptimisticTarget> targets_; // meta last
 };
 
 const Backend& below()

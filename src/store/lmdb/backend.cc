@@ -21,17 +21,16 @@ namespace {
 class LmdbStorage final : public Storage, NotCopied {
 public:
     LmdbStorage(std::string path, std::shared_ptr<PoolState> state)
-        : path_(std::move(path)), targets_(state->format().targets), durability_(state->format().durability),
+        : Storage(
+              {std::move(path), state->format().targets, state->format().durability, path_form.capabilities}),
           state_(std::move(state)), generation_(state_->generation())
     {
     }
     ~LmdbStorage() override { PoolState::close(std::move(state_)); }
 
-    const std::string& path() const override { return path_; }
-    unsigned targets() const override { return targets_; }
-    Durability durability() const override { return durability_; }
     Target& target(unsigned index) override { return state().target(index); }
     Target& meta() override { return state().meta(); }
+    bool is_current() override { return true; }
     void claim() override
     {
         state().claim();
@@ -42,7 +41,7 @@ public:
     {
         struct statvfs status {};
         if (fstatvfs(state().place().root(), &status) != 0)
-            fail_errno("pool " + path_, "cannot get the free space of its file system");
+            fail_errno("pool " + path(), "cannot get the free space of its file system");
         return {std::uint64_t{status.f_blocks} * status.f_frsize,
                 std::uint64_t{status.f_bavail} * status.f_frsize};
     }
@@ -69,9 +68,6 @@ private:
         return *state_;
     }
 
-    const std::string path_;
-    const unsigned targets_;
-    const Durability durability_;
     std::shared_ptr<PoolState> state_; // changes in a child, where nobody had it before
     std::atomic<std::uint64_t> generation_;
     std::atomic<bool> claimed_{false};

@@ -41,6 +41,7 @@ public:
     std::vector<std::string> check() override;
     void count(const Counters& added) override;
     Counters counters() override;
+    NetworkTarget* network() override { return nullptr; }
 
     // Opened by the first who needs it.
     Environment& index(bool for_writing = false)

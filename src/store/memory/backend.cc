@@ -64,6 +64,10 @@ public:
         root_ = std::move(changed);
         return true;
     }
+    const Capabilities& capabilities() const override { return path_form.capabilities; }
+    std::uint64_t version() const override { return 0; }
+    ExtentRef value_extent() const override { return {}; }
+    NetworkTransaction* network() override { return nullptr; }
 
 private:
     void store(Bytes key, Value value)
@@ -175,8 +179,10 @@ public:
         std::shared_lock lock(extents_guard_);
         return taken(range);
     }
+    std::size_t fills_pages(std::size_t size) const override { return size; }
     bool begin_sync(bool) override { return false; }
     void sync(bool) override {} // memory has no power failure to survive
+    void compact() override {}
     Usage usage() override
     {
         Usage usage;
@@ -202,6 +208,7 @@ public:
         return {updates_.load(std::memory_order_relaxed), fetches_.load(std::memory_order_relaxed),
                 bytes_written_.load(std::memory_order_relaxed), bytes_read_.load(std::memory_order_relaxed)};
     }
+    NetworkTarget* network() override { return nullptr; }
 
 private:
     // Bytes of a range that were not released. With extents_guard_.
@@ -252,12 +259,15 @@ std::map<std::string, std::shared_ptr<PoolState>>& pools()
 
 class MemoryStorage final : public Storage {
 public:
-    explicit MemoryStorage(std::shared_ptr<PoolState> pool) : pool_(std::move(pool)) {}
-    const std::string& path() const override { return pool_->path; }
-    unsigned targets() const override { return static_cast<unsigned>(pool_->targets.size() - 1); }
-    Durability durability() const override { return pool_->durability; }
+    explicit MemoryStorage(std::shared_ptr<PoolState> pool)
+        : Storage({pool->path, static_cast<unsigned>(pool->targets.size() - 1), pool->durability,
+                   path_form.capabilities}),
+          pool_(std::move(pool))
+    {
+    }
     Target& target(unsigned index) override { return pool_->targets[index]; }
     Target& meta() override { return pool_->targets.back(); }
+    bool is_current() override { return true; }
     void claim() override {}
 
     Epoch next_epoch() override

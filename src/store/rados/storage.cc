@@ -6,7 +6,6 @@
 
 #include <daos_errno.h>
 
-#include <algorithm>
 #include <map>
 
 namespace stepstore::store::rados {
@@ -70,9 +69,9 @@ std::shared_ptr<RadosPool> open_shared(const std::string& path)
 }
 
 RadosStorage::RadosStorage(std::string path, std::shared_ptr<RadosPool> pool, bool claimed)
-    : path_(std::move(path)), id_(pool->header().id), targets_(pool->header().targets),
-      durability_(pool->header().durability), generation_(host().process_generation()),
-      pool_(std::move(pool)), claimed_(claimed)
+    : Storage({std::move(path), pool->header().targets, pool->header().durability, rados_form.capabilities}),
+      id_(pool->header().id), generation_(host().process_generation()), pool_(std::move(pool)),
+      claimed_(claimed)
 {
 }
 
@@ -87,9 +86,9 @@ RadosPool& RadosStorage::pool()
         return *pool_;
     const std::lock_guard lock(host().held_over_fork(ForkLock::reopening));
     if (generation_ == host().process_generation()) return *pool_;
-    auto anew = open_shared(path_);
+    auto anew = open_shared(path());
     if (anew->header().id != id_)
-        throw Error(-DER_STALE, "pool " + path_ + " was removed while it was open: open it again");
+        throw Error(-DER_STALE, "pool " + path() + " was removed while it was open: open it again");
     if (claimed_) anew->claim();
     leave_alone(pool_);
     pool_ = std::move(anew);
@@ -99,7 +98,7 @@ RadosPool& RadosStorage::pool()
 
 bool RadosStorage::is_current()
 {
-    const auto found = read_header(*connect_to(path_));
+    const auto found = read_header(*connect_to(path()));
     return found && found->header.id == id_;
 }
 
@@ -114,17 +113,6 @@ Epoch RadosStorage::next_epoch()
     const Epoch epoch = Clock::next();
     RadosTarget::took(epoch);
     return epoch;
-}
-
-// All targets must take it before their updates get there. What was enough the last time nearly is.
-Epoch RadosStorage::barrier_epoch(Epoch least, unsigned refused)
-{
-    constexpr Epoch shortest = 32'000'000, longest = 4'000'000'000; // nanoseconds
-    static std::atomic<Epoch> ahead{2 * shortest};
-    const Epoch before = ahead;
-    const Epoch now = refused == 0 ? std::max(before * 3 / 4, shortest) : std::min(2 * before, longest);
-    ahead = now;
-    return std::max(Clock::now(), least) + now;
 }
 
 Storage::Space RadosStorage::space()

@@ -11,26 +11,17 @@ public:
     RadosStorage(std::string path, std::shared_ptr<RadosPool> pool, bool claimed);
     ~RadosStorage() override;
 
-    const std::string& path() const override { return path_; }
-    unsigned targets() const override { return targets_; }
-    Durability durability() const override { return durability_; }
     Target& target(unsigned index) override { return pool().target(index); }
-    const Capabilities& capabilities() const override { return rados_form.capabilities; }
     Target& meta() override { return pool().meta(); }
     bool is_current() override;
     void claim() override;
     Epoch next_epoch() override;
-    bool has_barriers() const override { return true; }
-    Epoch barrier_epoch(Epoch least, unsigned refused) override;
     Space space() override;
 
 private:
     RadosPool& pool();
 
-    const std::string path_;
     const std::string id_; // of the header
-    const unsigned targets_;
-    const Durability durability_;
     std::atomic<std::uint64_t> generation_;
     std::shared_ptr<RadosPool> pool_;
     std::atomic<bool> claimed_;

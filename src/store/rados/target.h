@@ -12,7 +12,7 @@
 
 namespace stepstore::store::rados {
 
-class RadosTarget final : public Target, public ExtentReader {
+class RadosTarget final : public Target, public NetworkTarget, public ExtentReader {
 public:
     // data: where the pieces of extents lie; io itself, or a pool that may be erasure-coded
     RadosTarget(Io& io, Io& data, std::string objects, unsigned number, std::string object, std::string where,
@@ -25,8 +25,8 @@ public:
     void entering(const ExtentRef& appended) override;
     void leaving(const ExtentRef& dropped) override;
     void read_extent(const ExtentRef& extent, std::uint64_t skip, MutableBytes into) override;
-    std::uint64_t read_at_once() const override { return 256 << 20; } // pieces come in parallel
-    unsigned most_at_once() const override { return rados::most_threads; }
+    std::uint64_t read_at_once() override { return 256 << 20; } // pieces come in parallel
+    unsigned most_at_once() override { return rados::most_threads; }
     void at_once(std::size_t count, FunctionRef<void(std::size_t)> work) override;
     void release(const ExtentRef& extent) override;
     std::vector<ExtentFile> extent_files() override;
@@ -35,10 +35,14 @@ public:
     bool begin_sync(bool) override { return false; }
     void announce(Bytes key) override { announcer_.send(key); }
     std::unique_ptr<Waiter> watch(Bytes key) override { return announcer_.watch(key); }
+    Epoch barrier_epoch(Epoch least, unsigned refused) override;
+    std::size_t fills_pages(std::size_t size) const override { return size; }
+    void compact() override {}
     Usage usage() override;
     std::vector<std::string> check() override;
     void count(const Counters& added) override;
     Counters counters() override;
+    NetworkTarget* network() override { return this; }
 
     bool read_spilled(const ExtentRef& extent, std::string& into) override;
 

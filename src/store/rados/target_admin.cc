@@ -305,4 +305,15 @@ void RadosTarget::add_extents(Transaction& transaction, librados::ObjectWriteOpe
         drops_[{one.file, one.offset}] = drop;
 }
 
+// All targets must take it before their updates get there. What was enough the last time nearly is.
+Epoch RadosTarget::barrier_epoch(Epoch least, unsigned refused)
+{
+    constexpr Epoch shortest = 32'000'000, longest = 4'000'000'000; // nanoseconds
+    static std::atomic<Epoch> ahead{2 * shortest};
+    const Epoch before = ahead;
+    const Epoch now = refused == 0 ? std::max(before * 3 / 4, shortest) : std::min(2 * before, longest);
+    ahead = now;
+    return std::max(Clock::now(), least) + now;
+}
+
 } // namespace stepstore::store::rados

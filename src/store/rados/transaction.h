@@ -31,7 +31,7 @@ public:
     virtual bool read_spilled(const ExtentRef& extent, std::string& into) = 0;
 };
 
-class Transaction final : public WriteTransaction {
+class Transaction final : public WriteTransaction, public NetworkTransaction {
 public:
     Transaction(Index& index, Remembered& remembered, ExtentReader& extents, bool writes)
         : index_(index), remembered_(remembered), extents_(extents), writes_(writes), pinned_(!writes)
@@ -41,6 +41,7 @@ public:
     bool get(Bytes key, Bytes& value) override;
     std::uint64_t version() const override;
     const Capabilities& capabilities() const override { return rados_form.capabilities; }
+    NetworkTransaction* network() override { return this; }
     ExtentRef value_extent() const override;
     void expect(std::span<const Bytes> keys) override;
     void expect_from(Bytes prefix, Bytes from, std::size_t entries) override;

@@ -16,6 +16,9 @@ class OneRecord final : public ReadTransaction {
 public:
     OneRecord(Bytes key, Bytes value) : key_(key), value_(value) {}
     std::uint64_t version() const override { return 1; }
+    const Capabilities& capabilities() const override { return path_form.capabilities; }
+    ExtentRef value_extent() const override { return {}; }
+    NetworkTransaction* network() override { return nullptr; }
     bool get(Bytes key, Bytes& value) override
     {
         value = value_;

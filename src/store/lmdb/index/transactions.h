@@ -35,6 +35,10 @@ public:
     void put(Bytes key, Bytes value) override { store(key, value, 0); }
     MutableBytes reserve(Bytes key, std::size_t length) override;
     bool erase(Bytes key) override;
+    const Capabilities& capabilities() const override { return path_form.capabilities; }
+    std::uint64_t version() const override { return 0; }
+    ExtentRef value_extent() const override { return {}; }
+    NetworkTransaction* network() override { return nullptr; }
 
     // Set when MapFull was thrown, whatever the body made of it.
     bool map_full() const { return map_full_; }

@@ -113,6 +113,9 @@ public:
     {
     }
     std::uint64_t version() const override { return meta_.transaction; }
+    const Capabilities& capabilities() const override { return path_form.capabilities; }
+    ExtentRef value_extent() const override { return {}; }
+    NetworkTransaction* network() override { return nullptr; }
     bool get(Bytes key, Bytes& value) override;
     bool seek(Bytes key, Entry& entry) override;
     bool seek_last(Bytes key, Entry& entry) override;
