@@ -24,6 +24,7 @@ namespace stepstore::python {
 
 namespace nb = nanobind;
 
+void bind_locations(nb::module_& module);
 void bind_store(nb::module_& module);
 void bind_objects(nb::module_& module);
 void bind_completions(nb::module_& module);

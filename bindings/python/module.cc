@@ -51,6 +51,7 @@ NB_MODULE(_core, module)
             PyErr_SetObject(error_type, stepstore::python::error_object(error).ptr());
         }
     });
+    stepstore::python::bind_locations(module);
     stepstore::python::bind_store(module);
     stepstore::python::bind_admin(module);
     stepstore::python::bind_steps(module);

@@ -2,7 +2,6 @@
 // them for numpy.
 #include "common.h"
 
-#include "location/find/location.h"
 #include "steps/check/check.h"
 #include "steps/layouts/layout.h"
 #include "steps/read/reader.h"
@@ -387,21 +386,6 @@ void bind_steps(nb::module_& module)
                                       layout->chunk_size));
         return all;
     });
-    module.def(
-        "resolve_location",
-        [](const std::string& text) {
-            const Location found = unlocked([&] { return resolve_location(text); });
-            return nb::make_tuple(found.pool, found.container, found.stream, found.pool_exists);
-        },
-        nb::arg("text"));
-    module.def(
-        "split_location",
-        [](const std::string& text) {
-            const Location found = unlocked([&] { return resolve_location(text); });
-            return nb::make_tuple(found.pool, found.container_given ? found.container : "",
-                                  found.stream_given ? found.stream : "", found.pool_exists);
-        },
-        nb::arg("text"));
     module.def(
         "list_streams",
         [](const std::string& location) {

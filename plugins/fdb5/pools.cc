@@ -3,6 +3,8 @@
 #include "failure.h"
 #include "keys.h"
 
+#include "location/location.h"
+
 #include "eckit/filesystem/FileSpaceStrategies.h"
 #include "eckit/filesystem/PathName.h"
 
@@ -48,14 +50,13 @@ const std::map<std::string, Strategy>& strategies()
 }
 
 // "~fdb/..." and paths relative to the working directory become absolute, for they go into URIs: one spelling
-// for one pool.
-std::string absolute(const fdb5::Config& config, std::string pool)
+// for one pool. What follows local: is a label only if nothing follows it in turn.
+std::string absolute(const fdb5::Config& config, const std::string& pool)
 {
-    if (pool.starts_with("local:") && pool.find('/') != std::string::npos)
-        pool.erase(0, std::string_view("local:").size());
-    if (pool.starts_with('~')) return config.expandPath(pool).asString();
-    const bool path = !pool.starts_with("local:") && pool.find("://") == std::string::npos;
-    return path && !pool.starts_with('/') ? eckit::PathName(pool).fullName().asString() : pool;
+    const LocationParts parts = translated([&] { return parse_location(pool); });
+    if (!parts.form.scheme.empty() || (!parts.label.empty() && parts.rest.empty())) return pool;
+    if (parts.path.starts_with('~')) return config.expandPath(parts.path).asString();
+    return parts.path.starts_with('/') ? parts.path : eckit::PathName(parts.path).fullName().asString();
 }
 
 ConfiguredPool pool_of(const eckit::LocalConfiguration& entry)

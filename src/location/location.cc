@@ -143,6 +143,25 @@ std::string without_empty_parts(std::string_view path)
     return clean;
 }
 
+std::string absolute_location(std::string_view location, std::string_view directory)
+{
+    const LocationParts parts = parse_location(location);
+    const bool is_path = parts.form.scheme.empty() && parts.label.empty();
+    std::string whole = parts.form.scheme.empty() ? "" : parts.pool;
+    if (!parts.label.empty()) whole = std::string(local_scheme) + parts.label;
+    const std::string path =
+        is_path && !parts.path.starts_with('/') ? std::string(directory) + "/" + parts.path : parts.path;
+    for (std::string_view left = is_path ? path : parts.rest; !left.empty();) {
+        const std::string_view part = take_part(left);
+        if (part.empty() || part == ".") continue;
+        whole += '/';
+        whole += part;
+    }
+    if (whole.empty()) return "/";
+    if (whole.ends_with('/')) whole.pop_back(); // an empty namespace, with nothing after it
+    return whole;
+}
+
 ContainerAndStream parse_names(std::string_view rest, std::string_view location)
 {
     ContainerAndStream names;

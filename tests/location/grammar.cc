@@ -121,5 +121,35 @@ TEST(Grammar, TellsWhatPoolsOfAFormHave)
     EXPECT_FALSE(capabilities_of("daos://tank").own_store);
 }
 
+TEST(Grammar, SpellsAPlaceInOneWay)
+{
+    const std::pair<const char*, const char*> spelled[] = {
+        {"run", "/work/run"},
+        {"./a//b/./c/", "/work/a/b/c"},
+        {"../run", "/work/../run"},
+        {"/data//run/", "/data/run"},
+        {"/", "/"},
+        {".", "/work"},
+        {"stepstore://run", "/work/run"},
+        {"local:weather", "local:weather"},
+        {"local:weather/", "local:weather"},
+        {"local:weather//box/./a", "local:weather/box/a"},
+        {"local:./weather", "/work/weather"},
+        {"local:/data/run", "/data/run"},
+        {"rados://pool", "rados://pool"},
+        {"rados://pool/", "rados://pool"},
+        {"rados://pool//box", "rados://pool//box"},
+        {"rados://pool/space//box/", "rados://pool/space/box"},
+        {"stepstore://daos://tank/box/./a", "daos://tank/box/a"},
+    };
+    for (const auto& [location, expected] : spelled) {
+        EXPECT_EQ(absolute_location(location, "/work"), expected) << location;
+        EXPECT_EQ(absolute_location(expected, "/work"), expected) << location << ": is not stable";
+    }
+    EXPECT_EQ(absolute_location("run", "/"), "/run");
+    expect_told(told([] { return absolute_location("s3://bucket", "/work"); }), "bad does not know",
+                "s3://bucket");
+}
+
 } // namespace
 } // namespace stepstore

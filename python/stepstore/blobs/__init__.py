@@ -447,7 +447,8 @@ class Blobs:
 
     def _is_there(self) -> bool:
         """False: its pool on a cluster was removed. That of a directory tells it by the directory."""
-        if not self._pool.location.startswith("rados://"):
+        can = _core.capabilities(self._pool.location)
+        if can.directory or not can.own_store:
             return True
         try:
             self.exists("?")
@@ -591,7 +592,7 @@ def open_blobs(
     """
     read_only = read_only or snapshot is not None
     # A pool that was removed and made again under its path is another one.
-    directory = None if pool.startswith("daos://") else _identity(_core.pool_path(pool))
+    directory = _identity(_core.pool_path(pool)) if _core.capabilities(pool).own_store else None
     key = (pool, directory, container, read_only, snapshot)
     opened_here = _open.get()
     with opened_here.lock:
@@ -629,7 +630,7 @@ def pool_identity(pool: str) -> Any:
     object
         The value, which can be compared.
     """
-    found = None if "://" in pool else _identity(_core.pool_path(pool))
+    found = _identity(_core.pool_path(pool)) if _core.capabilities(pool).directory else None
     return found or pool.rstrip("/")
 
 

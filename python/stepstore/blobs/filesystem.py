@@ -92,7 +92,11 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
         if isinstance(path, list):
             return [cls._strip_protocol(one) for one in path]
         text: str = stringify_path(path)
-        return _spelled(text.removeprefix("stepstore://").removeprefix("stepstore:"))
+        text = text.removeprefix("stepstore://").removeprefix("stepstore:")
+        try:
+            return _core.absolute_location(text, os.getcwd()) if text else ""
+        except Error as error:
+            raise OSError(errno.EINVAL, str(error)) from error
 
     @classmethod
     def _parent(cls, path: Any) -> str:
@@ -120,7 +124,7 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
             )
         rest = "/".join(part for part in (place.container, place.key) if part)
         known = path.removesuffix(rest).rstrip("/")
-        if "://" not in known:
+        if _core.capabilities(known).directory:
             self._pools[known] = place.pool
         return place
 
@@ -473,20 +477,6 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
                 autocommit=autocommit,
                 **kwargs,
             )
-
-
-def _spelled(path: str) -> str:
-    """Without empty and '.' parts, and absolute. The namespace of rados://CEPHPOOL//CONTAINER is empty."""
-    for scheme, kept in (("rados://", 2), ("daos://", 0), ("local:", 0)):
-        if path.startswith(scheme):
-            parts = path.removeprefix(scheme).split("/")
-            parts = parts[:kept] + [part for part in parts[kept:] if part not in ("", ".")]
-            return scheme + "/".join(parts).rstrip("/")
-    if not path:
-        return ""
-    return "/" + "/".join(
-        part for part in os.path.join(os.getcwd(), path).split("/") if part not in ("", ".")
-    )
 
 
 def _directory(name: str) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from zarr.abc.store import Store as _ZarrStore
 from zarr.core.buffer import Buffer, BufferPrototype
 from zarr.core.buffer.core import default_buffer_prototype
 
+from stepstore import _core
 from stepstore.blobs import IN_THREAD, Blobs, LargeError, find_place, make_pool, open_blobs
 from stepstore.errors import DER_NONEXIST, Error
 
@@ -64,7 +65,7 @@ class Store(_ZarrStore):
         self, location: str | os.PathLike[str], *, read_only: bool = False, snapshot: str | int | None = None
     ) -> None:
         super().__init__(read_only=read_only or snapshot is not None)
-        self._location = _absolute(os.fspath(location))
+        self._location = _core.absolute_location(os.fspath(location), os.getcwd())
         self._snapshot = snapshot
         self._blobs: Blobs | None = None
         self._prefix = ""
@@ -234,10 +235,6 @@ class Store(_ZarrStore):
         blobs = self._opened
         for name in {name.rstrip("/") for name in blobs.children(self._prefix + prefix)}:
             yield name
-
-
-def _absolute(location: str) -> str:
-    return location if location.startswith("local:") or "://" in location else os.path.abspath(location)
 
 
 def _memory(value: Buffer) -> memoryview:

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from stepstore import _core
 from stepstore.buffers import escape, unescape
 from stepstore.cli.common import usage_error
 from stepstore.console import CommandError, ExitCode
-from stepstore.errors import DER_INVAL, DER_NONEXIST, Error
+from stepstore.errors import Error
 from stepstore.store import Container, ObjectId, Pool
 
-# As `ls` prints them, and as the store's messages do.
-_OBJECT = re.compile(r"(\d{1,20})\.(\d{1,20})(?:/(.*))?", re.DOTALL)
-_DAOS = "daos://"
-# Of these a pool is known by the number of its parts, not by a look: rados://CEPHPOOL/NAMESPACE.
-_PARTS_OF_POOL = {_DAOS: 1, "rados://": 2}
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 @dataclass(frozen=True)
 class Address:
-    """What a location names. rest: what follows the container, as it was given."""
+    """What a location names. rest: what follows the container. Of an object and its key as it was given."""
 
     text: str
     pool: str
@@ -33,67 +30,58 @@ class Address:
     @property
     def is_of_daos_system(self) -> bool:
         """What is there cannot be walked: that is left to the system's own tools."""
-        return self.pool.startswith(_DAOS)
+        return not _core.capabilities(self.pool).own_store
 
     @property
     def object_id(self) -> ObjectId | None:
-        match = _OBJECT.fullmatch(self.rest)
-        if not match:
-            return None
-        hi, lo = int(match[1]), int(match[2])
-        if max(hi, lo) >= 1 << 64:
-            usage_error(f"{self.text!r}: an object id is two numbers below 2^64 with a dot between them")
-        return ObjectId(hi, lo)
+        found = _core.parse_object(self.rest)
+        return ObjectId(found[0], found[1]) if found else None
 
     @property
     def key(self) -> bytes | None:
-        match = _OBJECT.fullmatch(self.rest)
-        return unescape(match[3]) if match and match[3] else None
+        found = _core.parse_object(self.rest)
+        return unescape(found[2]) if found and found[2] else None
 
     @property
     def stream(self) -> str:
         """The name of a stream, "" where the location names an object or no more than a container."""
-        return "" if _OBJECT.fullmatch(self.rest) else self.rest
+        return "" if self.object_id else self.rest
 
 
-def is_pool(location: str) -> bool:
-    """Whether the location is a pool, not something in one. A pool that cannot be opened is an error that
-    says why."""
-    try:
-        pool, _, _, exists = _core.resolve_location(location)
-        return exists and _core.pool_path(pool) == _core.pool_path(location)
-    except Error as error:
-        if error.code in (DER_NONEXIST, DER_INVAL):
-            return False
-        raise
-
-
-def resolve(location: str) -> Address:
-    """Splits a location after the longest beginning that is a pool. Exit code 3 when there is none."""
+def resolve(location: str, *, may_be_new: bool = False) -> Address:
+    """Splits a location after the pool. may_be_new: all of a path in which there is no pool names one that is
+    to be made. Else exit code 3."""
     check_text(location)
-    for scheme, of_pool in _PARTS_OF_POOL.items():
-        if location.startswith(scheme):
-            parts = location.removeprefix(scheme).split("/", of_pool + 1)
-            return Address(location, scheme + "/".join(parts[:of_pool]), *parts[of_pool:])
-    parts = location.rstrip("/").split("/") if location.strip("/") else [location]
-    for end in range(len(parts), 0, -1):
-        pool = "/".join(parts[:end])
-        if pool and is_pool(pool):
-            return Address(location, pool, *"/".join(parts[end:]).split("/", 1))
-    raise not_found(f"{location}: there is no pool: looked for {_tried(parts)}; {_advice(parts[0])}")
+    with _usage_errors():
+        parts = _core.parse_location(location)
+    pool, rest, exists = _core.find_pool(location)
+    if not exists and not parts.scheme and not may_be_new:
+        raise not_found(f"{location}: there is no pool: looked for {_tried(pool)}; {_advice(location)}")
+    container, _, rest = rest.lstrip("/").partition("/")
+    with _usage_errors():
+        if _core.parse_object(rest):
+            return Address(location, pool, *_core.parse_names(container, location)[:1], rest)
+        return Address(location, pool, *_core.parse_names(f"{container}/{rest}", location))
 
 
-def _tried(parts: list[str]) -> str:
+@contextlib.contextmanager
+def _usage_errors() -> Iterator[None]:
+    """What the grammar refuses is the user's to mend."""
     try:
-        return _core.pool_path(parts[0] if len(parts) == 1 else "/".join(parts)) + (
-            " and the directories above it" if len(parts) > 1 else ""
-        )
-    except Error:
-        return "/".join(parts)
+        yield
+    except Error as error:
+        usage_error(str(error))
 
 
-def _advice(first: str) -> str:
+def _tried(pool: str) -> str:
+    with contextlib.suppress(Error):
+        return _core.pool_path(pool) + (" and the directories above it" if "/" in pool.strip("/") else "")
+    return pool
+
+
+def _advice(location: str) -> str:
     """Users of labels may leave out `local:`."""
+    first = location.split("/")[0]
     with contextlib.suppress(Error):
         if first not in (".", "..") and os.path.exists(_core.pool_path(f"local:{first}")):
             return f"the pool with the label {first} is local:{first}"

@@ -17,7 +17,8 @@ from rich.progress import (
     TransferSpeedColumn,
 )
 
-from stepstore.cli.address import Address, check_text, is_pool, resolve
+from stepstore import _core
+from stepstore.cli.address import resolve
 from stepstore.cli.common import JsonOption, emit, on_interrupt, usage_error, warn
 from stepstore.console import Settings, human_bytes, human_time
 from stepstore.copying import bp, fdb, pools
@@ -155,22 +156,9 @@ class _Bar:
 
 
 # ---- what the locations name
-def _target(location: str) -> Address:
-    """As writers take it: where no beginning is a pool, all of it names a pool that is made."""
-    check_text(location)
-    parts = location.rstrip("/").split("/")
-    if location.startswith(("daos://", "rados://")):
-        return resolve(location)
-    for end in range(len(parts), 0, -1):
-        pool = "/".join(parts[:end])
-        if pool and is_pool(pool):
-            return Address(location, pool, *"/".join(parts[end:]).split("/", 1))
-    return Address(location, location.rstrip("/"))
-
-
 def _places(source: str, target: str) -> tuple[Place, Place]:
     """What DST leaves out is named as in SRC."""
-    old, new = resolve(source), _target(target)
+    old, new = resolve(source), resolve(target, may_be_new=True)
     for address in (old, new):
         if address.key is not None:
             usage_error(f"{address.text!r} names a key: copy the object: leave out the key")
@@ -189,14 +177,14 @@ def _places(source: str, target: str) -> tuple[Place, Place]:
 
 
 def _stream_place(target: str, name: str) -> Place:
-    address = _target(target)
+    address = resolve(target, may_be_new=True)
     if address.object_id:
         usage_error(f"{target!r} is an object: a BP file is copied to a stream")
     return Place(address.pool, address.container or "default", address.stream or name)
 
 
 def _pool_of(target: str) -> str:
-    address = _target(target)
+    address = resolve(target, may_be_new=True)
     if address.container:
         usage_error(f"{target!r}: fields are copied to a pool, which has a container for each dataset")
-    return os.path.abspath(address.pool) if "://" not in address.pool else address.pool
+    return _core.absolute_location(address.pool, os.getcwd())

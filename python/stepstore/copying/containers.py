@@ -178,7 +178,7 @@ class ContainerCopy:
             with self._then(state) as then:
                 plan = self._plan(then, self._to, state)
                 streams = plan.streams
-                if self.target.pool.startswith("daos://"):
+                if not _core.capabilities(self.target.pool).own_store:
                     refuse_too_wide(self._to, plan.items, str(self.target))
                 state["steps"] = {one.name: one.steps for one in streams}
                 state["firsts"] = {one.name: self._take_numbers(one) for one in streams}
@@ -251,7 +251,7 @@ class ContainerCopy:
             return
         # Only this copy's own, whatever its mark says: others may write in the target.
         # A DAOS system keeps no names.
-        nameless = self.source.pool.startswith("daos://")
+        nameless = not _core.capabilities(self.source.pool).own_store
         for one in self._from.snapshots():
             named = one.name.startswith("copying ") and one.name.endswith(self._snapshot_tail)
             own = named or (nameless and not one.name)

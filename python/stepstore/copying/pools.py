@@ -57,7 +57,7 @@ def made_pool(location: str, like: dict[str, Any] | None = None) -> Pool:
 def _described(pool: str) -> dict[str, Any]:
     """Of a pool of a DAOS system nothing is told. An error is passed on: a mark that was made without the
     identity of the source would keep the next copy away."""
-    return {} if pool.startswith("daos://") else _core.pool_describe(pool)
+    return _core.pool_describe(pool) if _core.capabilities(pool).own_store else {}
 
 
 def _copy_pool(

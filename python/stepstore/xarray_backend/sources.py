@@ -110,7 +110,7 @@ def replaced(location: str, what: str) -> Error:
 
 def absolute(pool: str) -> str:
     """A pool by a name that means the same in every process."""
-    return pool if "://" in pool else os.path.abspath(_core.pool_path(pool))
+    return os.path.abspath(_core.pool_path(pool)) if _core.capabilities(pool).directory else pool
 
 
 def open_source(location: str, open_timeout: float, snapshot: int) -> Source:

@@ -11,6 +11,8 @@ FUZZ(location, parse)
     parse_object(text);
     const LocationParts parts = parse_location(text);
     parse_names(parts.rest, text);
+    const std::string one = absolute_location(text, "/work");
+    if (absolute_location(one, "/work") != one) std::abort();
 }
 
 } // namespace stepstore

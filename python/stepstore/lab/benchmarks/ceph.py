@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import re
 import time
 from argparse import Namespace
 
+from stepstore import _core
 from stepstore.lab.benchmarks.options import Parser
 from stepstore.errors import DER_BUSY, DER_NONEXIST, Error
 from stepstore.store import Pool
@@ -28,10 +28,13 @@ def own_pool(parser: Parser, options: Namespace) -> str:
     """The pool of this run; empty without --location. A cluster that cannot be used ends the command here."""
     if not options.location:
         return ""
-    if not re.fullmatch("rados://[^/]+(/[^/]+)?", options.location):
+    try:
+        parts = _core.parse_location(options.location)
+    except Error as error:
+        parser.error(f"--location: {error}")
+    if parts.scheme != "rados://" or parts.rest:
         parser.error(f"--location {options.location}: give rados://POOL or rados://POOL/NAMESPACE")
-    has_namespace = "/" in options.location.removeprefix("rados://")
-    pool = f"{options.location}{'-' if has_namespace else '/'}bench-{os.getpid()}"
+    pool = f"{parts.pool}{'-' if parts.names[1] else ''}bench-{os.getpid()}"
     Pool.create(pool)
     remove(pool)
     return pool
