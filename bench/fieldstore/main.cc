@@ -39,12 +39,12 @@ struct Case {
     std::size_t size = 1 << 20;
     bool in_collocation = false; // number and levelist, as the references found best for DAOS
     std::string durability = "process";
-    std::map<std::string, std::string> settings;
+    Options options; // of the fields
 };
 
 constexpr const char* help =
     "usage: stepstore bench fieldstore [name=value...]\n  directory processes steps params levels size "
-    "schema=element|collocation durability=process|power\n  and the settings of fields: index packBelow "
+    "schema=element|collocation durability=process|power\n  and the settings of fields: packBelow "
     "packSize chunkSize dataClass indexClass verify asynchronous inFlight\n";
 
 [[noreturn]] void usage(const std::string& wrong)
@@ -53,9 +53,11 @@ constexpr const char* help =
     std::exit(2);
 }
 
-Case parse(int count, char** arguments)
+// Throws for what is no number, and for a setting that there is not.
+Case read(int count, char** arguments)
 {
     Case one;
+    std::map<std::string, std::string> settings;
     const std::map<std::string, int*> numbers = {{"processes", &one.processes},
                                                  {"steps", &one.steps},
                                                  {"params", &one.params},
@@ -80,9 +82,19 @@ Case parse(int count, char** arguments)
         else if (name == "durability")
             one.durability = value;
         else
-            one.settings[name] = value;
+            settings[name] = value;
     }
+    one.options = parse_options(settings);
     return one;
+}
+
+Case parse(int count, char** arguments)
+{
+    try {
+        return read(count, arguments);
+    } catch (const std::exception& error) {
+        usage(error.what());
+    }
 }
 
 const Key dataset = {
@@ -161,7 +173,7 @@ void report(const char* what, const Case& one, double seconds, bool bytes)
 
 void measure(const Case& one)
 {
-    const Options options = parse_options(one.settings);
+    const Options& options = one.options;
     const Directory directory(one.directory);
     const std::string pool = directory.name + "/pool";
     PoolOptions made;

@@ -469,13 +469,20 @@ class Array(StoredObject):
         )
 
     def _checked(self, dtype: npt.DTypeLike) -> np.dtype[Any]:
-        import numpy as np
+        return element_type(dtype, self.cell_size, f"array {self.id}")
 
-        kind = plain(np.dtype(dtype))
-        if kind.itemsize != self.cell_size:
-            raise Error(
-                DER_INVAL,
-                f"array {self.id} has cells of {self.cell_size} bytes, and {kind} has {kind.itemsize}: the "
-                "two must be the same",
-            )
-        return kind
+
+def element_type(dtype: npt.DTypeLike, cell_size: int | None, what: str) -> np.dtype[Any]:
+    """The type of an element of an array, of which each is one cell. cell_size: None allows any.
+
+    -DER_INVAL: the two sizes differ."""
+    import numpy as np
+
+    kind = plain(np.dtype(dtype))
+    if cell_size is not None and kind.itemsize != cell_size:
+        raise Error(
+            DER_INVAL,
+            f"{what} has cells of {cell_size} bytes, and {kind} has {kind.itemsize}: the two must be the "
+            "same",
+        )
+    return kind

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from stepstore import _core
-from stepstore.array import Array
+from stepstore.array import Array, element_type
 from stepstore.errors import DER_INVAL, DER_NONEXIST, Error
 from stepstore.handles import Handle, Waits
 from stepstore.key_value import KeyValue
@@ -355,8 +355,10 @@ class Container(Handle):
         Error
             DER_EXIST: there is an array of this id. DER_INVAL: `cell_size` is not the size of `dtype`.
         """
-        if cell_size is None:
-            cell_size = _size_of(dtype)
+        if dtype is not None:  # before there is an array that would stay
+            cell_size = element_type(dtype, cell_size, f"array {oid}").itemsize
+        elif cell_size is None:
+            cell_size = 1
         handle = self._handle.create_array(self._array_id(oid), cell_size, chunk_size)
         array = Array(handle, self._waits, self.label, dtype)
         if size:

@@ -61,9 +61,9 @@ bool is_pool_label(std::string_view name);
 // "a//b/" -> "a/b"; a leading '/' stays.
 std::string without_empty_parts(std::string_view path);
 
-// The same place by one spelling, which means it in every working directory: without stepstore://, empty and
-// '.' parts, and with a path below `directory`, which is absolute. '..' stays, and so does what follows local:
-// and may be a label. -DER_INVAL: as of parse_location().
+// The same place by one spelling, which means it in every working directory. It has no stepstore://, no empty
+// part and no '.'. A relative path begins at `directory`, which is absolute. '..' stays. So does what follows
+// local: and may be a label. -DER_INVAL: as of parse_location().
 std::string absolute_location(std::string_view location, std::string_view directory);
 
 struct ContainerAndStream {

@@ -156,7 +156,8 @@ def test_fieldstore(cli):
     assert [line.split()[0] for line in shown.splitlines()] == ["write", "read", "list"]
     assert "packBelow" in cli("bench", "fieldstore", "--help").out
     assert "give name=value" in cli("bench", "fieldstore", "size", code=2).err
-    assert "no setting 'index'" in cli("bench", "fieldstore", *words, "index=process", code=1).err
+    assert "steps" in cli("bench", "fieldstore", "steps=x", code=2).err
+    assert "no setting 'index'" in cli("bench", "fieldstore", *words, "index=process", code=2).err
 
 
 def test_the_documents_name_benchmarks_that_there_are():

@@ -158,3 +158,11 @@ def test_what_has_no_memory_is_refused_by_name(array, wrong):
     with pytest.raises(TypeError, match=rf"buffer protocol .*, not {type(wrong).__name__}$"):
         array.read_into(0, wrong)
     assert np.array_equal(array[:], WHOLE)
+
+
+def test_an_array_that_is_refused_is_not_made(box):
+    with pytest.raises(stepstore.Error, match="must be the same"):
+        box.create_array(1, dtype="f8", cell_size=4)
+    with pytest.raises(TypeError):
+        box.create_array(1, dtype=object)
+    box.create_array(1, dtype="f8", cell_size=8).close()

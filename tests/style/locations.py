@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parents[2]
 GRAMMAR = ROOT / "src/location"
 TOPS = ("src", "plugins", "bench", "bindings", "sim", "python")
 PARSING = re.compile(
-    r"""(starts_?with|remove_?prefix|removeprefix|match|split|partition|find|rfind)\(\W*["']((rados|daos|local):|://)"""
+    r"""(starts_?with|remove_?prefix|match|split|partition|r?find)\(\W*["']((rados|daos|local):|://)"""
     r"""|["']://["'] (not )?in"""
 )
 
