@@ -12,7 +12,7 @@
 #include "steps/layouts/data_files.h"
 #include "steps/layouts/data_store.h"
 #include "steps/layouts/layout.h"
-#include "steps/layouts/step_snapshots.h"
+#include "steps/layouts/reference/step_snapshots.h"
 #include "steps/stream/catalogue.h"
 #include "steps/stream_record.h"
 

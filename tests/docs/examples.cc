@@ -3,7 +3,7 @@
 #include "arrays/record.h"
 #include "fields/row_record.h"
 #include "steps/layouts/layout.h"
-#include "steps/layouts/step_snapshots.h"
+#include "steps/layouts/reference/step_snapshots.h"
 #include "steps/metadata/encoder.h"
 #include "steps/stream/catalogue.h"
 #include "store/keys.h"

@@ -3,7 +3,7 @@
 
 #include "steps/layouts/data_files.h"
 #include "steps/layouts/layout.h"
-#include "steps/layouts/step_snapshots.h"
+#include "steps/layouts/reference/step_snapshots.h"
 #include "steps/stream/stream.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // Steps kept by snapshots: what the container holds of them, how old ones are removed, and what a reader is
 // told of those. round_trip.cc, append.cc, crash.cc and damage.cc test them with all others.
 #include "steps/check/check.h"
-#include "steps/layouts/step_snapshots.h"
+#include "steps/layouts/reference/step_snapshots.h"
 #include "steps/model.h"
 #include "steps/stream/stream.h"
 #include "stepstore/administration.h"

@@ -68,8 +68,7 @@ Row::Row(const StreamRecord& record, std::uint64_t first, std::vector<std::uint6
          std::vector<std::uint64_t> begins)
     : first_(first), end_(record.first_step + end_of_row(first - record.first_step)),
       chunk_(record.chunk_size), of_ranks_(record.objects == Objects::per_writer),
-      at_0_(record.in_place() || record.objects == Objects::per_step), sizes_(std::move(sizes)),
-      begins_(std::move(begins)), choice_(record)
+      at_0_(record.begins_at_0()), sizes_(std::move(sizes)), begins_(std::move(begins)), choice_(record)
 {
     if (of_ranks_) return;
     const std::uint64_t most = std::min((sizes_.size() + spread - 1) / spread, most_in_chunk);

@@ -57,7 +57,7 @@ public:
                 next_[rank] += sizes[rank];
             return places;
         }
-        std::uint64_t at = record_.objects == Objects::per_step || record_.in_place() ? 0 : end_;
+        std::uint64_t at = record_.begins_at_0() ? 0 : end_;
         for (std::size_t rank = 0; rank < sizes.size(); ++rank) {
             places[rank] = at;
             at += sizes[rank];

@@ -19,7 +19,7 @@ namespace {
 
 std::uint64_t slot_at(const StreamRecord& record, std::uint64_t step, std::uint32_t rank)
 {
-    const bool of_step = record.objects == Objects::per_step || record.in_place();
+    const bool of_step = record.begins_at_0();
     const bool of_rank = record.objects == Objects::per_writer;
     std::uint64_t at = 0;
     const bool overflow =

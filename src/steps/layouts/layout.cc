@@ -1,7 +1,7 @@
 #include "steps/layouts/layout.h"
 
 #include "steps/layouts/metadata_objects.h"
-#include "steps/layouts/step_snapshots.h"
+#include "steps/layouts/reference/step_snapshots.h"
 
 #include <algorithm>
 #include <charconv>
@@ -118,14 +118,21 @@ void shorten(Array array, std::uint64_t bytes)
     if (array.size() > bytes) array.set_size(bytes);
 }
 
-void trim_steps(const LayoutContext& context, std::uint64_t end)
+void trim_steps(Container& container, const LayoutContext& context, std::uint64_t end)
 {
+    destroy_step_snapshots(container, context.record, end);
     if (context.record.objects == Objects::per_step)
         destroy_metadata_objects(context.container, context.record, end - context.record.first_step);
     else if (const Layout& layout = layout_of(context.record); layout.trim && !context.record.in_place())
         layout.trim(context, end);
     KeyValue side = context.container.key_value(context.record.side);
     trim_keys(side, end);
+}
+
+void destroy_metadata(Container& container, const StreamRecord& segment)
+{
+    destroy_step_snapshots(container, segment, segment.first_step);
+    destroy_metadata_objects(container, segment, 0);
 }
 
 std::vector<std::byte> fetch_known(LayoutReader& layout, const KeyValue& side, const StreamRecord& record,

@@ -142,7 +142,9 @@ const Layout& layout_of(const StreamRecord& record); // -DER_DF_INCOMPT: there i
 const Layout& layout_named(std::string_view name);   // -DER_INVAL with the valid names; "": the default
 
 // Frees the space of all metadata after the steps before `end`: see Layout::trim.
-void trim_steps(const LayoutContext& context, std::uint64_t end);
+void trim_steps(Container& container, const LayoutContext& context, std::uint64_t end);
+// All metadata of a segment but the side object. Of one whose layout may be another than the record says.
+void destroy_metadata(Container& container, const StreamRecord& segment);
 // Removes the keys "Step<N>" and "Step<N>-..." of the steps from `end` on.
 void trim_keys(KeyValue& keys, std::uint64_t end);
 void shorten(Array array, std::uint64_t bytes); // never makes it longer

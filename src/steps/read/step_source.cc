@@ -225,7 +225,6 @@ std::uint64_t StepSource::first_kept(std::uint64_t step)
 {
     while (true) {
         const StreamRecord& segment = stream_.segment_of(step);
-        if (!segment.in_place()) return step;
         const bool last = segment.generation == stream_.record().generation;
         step = open_layout(stream_.context(segment))->first_kept(step);
         if (last || step < segment.steps) return step;

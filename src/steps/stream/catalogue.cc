@@ -2,8 +2,6 @@
 
 #include "steps/layouts/data_files.h"
 #include "steps/layouts/layout.h"
-#include "steps/layouts/metadata_objects.h"
-#include "steps/layouts/step_snapshots.h"
 
 #include <algorithm>
 
@@ -112,8 +110,7 @@ void destroy_stream_objects(Container& container, const std::string& pool, const
 void destroy_segment_objects(Container& container, const std::string& pool, const StreamRecord& record)
 {
     if (!record.directory.empty()) remove_data_files(pool, record);
-    destroy_step_snapshots(container, record, record.first_step);
-    destroy_metadata_objects(container, record, 0);
+    destroy_metadata(container, record);
     for (std::uint32_t rank = 0; rank < record.ranks; ++rank)
         container.open_array(record.data_of(rank), {1, record.data_chunk_size}).destroy();
     container.key_value(record.side).destroy(); // the last: it says which others there are

@@ -2,7 +2,7 @@
 
 #include "base/wire.h"
 #include "steps/layouts/data_store.h"
-#include "steps/layouts/step_snapshots.h"
+#include "steps/layouts/reference/step_snapshots.h"
 #include "steps/profile/profile_record.h"
 #include "steps/stream/options.h"
 #include "steps/stream/writer_lease.h"

@@ -2,7 +2,6 @@
 
 #include "client/object_groups.h"
 #include "steps/layouts/data_files.h"
-#include "steps/layouts/step_snapshots.h"
 #include "steps/pool_directory.h"
 #include "steps/profile/profile_record.h"
 #include "steps/read/step_source.h"
@@ -207,8 +206,7 @@ void reclaim(const Pool& pool, Container& container, const StreamRecord& record)
     const StreamRecord last = segment_record(record, record.earlier.back());
     const LayoutContext context{pool, container, last};
     const Layout& how = layout_of(last);
-    destroy_step_snapshots(container, last, last.steps);
-    trim_steps(context, last.steps);
+    trim_steps(container, context, last.steps);
     const auto layout = open_layout(context);
     for (std::uint32_t rank = 0; rank < last.ranks; ++rank) {
         try {

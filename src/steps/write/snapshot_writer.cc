@@ -1,6 +1,6 @@
 #include "steps/write/snapshot_writer.h"
 
-#include "steps/layouts/step_snapshots.h"
+#include "steps/layouts/reference/step_snapshots.h"
 
 namespace stepstore::steps {
 

@@ -1,4 +1,5 @@
-// Stores steps in one place, and keeps each by a snapshot: layouts/step_snapshots.h has the protocol.
+// Stores steps in one place, and keeps each by a snapshot. The protocol is that of
+// layouts/reference/step_snapshots.h.
 #pragma once
 
 #include "steps/layouts/layout.h"

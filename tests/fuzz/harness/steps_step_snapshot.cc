@@ -1,6 +1,6 @@
 #include "fuzz.h"
 
-#include "steps/layouts/step_snapshots.cc"
+#include "steps/layouts/reference/step_snapshots.cc"
 
 namespace stepstore::steps {
 

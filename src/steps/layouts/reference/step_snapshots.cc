@@ -1,4 +1,4 @@
-#include "steps/layouts/step_snapshots.h"
+#include "steps/layouts/reference/step_snapshots.h"
 
 #include "base/record.h"
 #include "location/find/location.h"
