@@ -1,4 +1,5 @@
 // What the collective calls of a group of ranks cost: closed forms of what MPI libraries do.
+// Threads: any; pure.
 #pragma once
 
 #include "machine.h"

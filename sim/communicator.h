@@ -1,5 +1,6 @@
 // The groups of ranks of a simulation. A collective call ends for all ranks at the same time: when the last
 // one has come, and what the exchange costs is over (collective_costs.h).
+// Threads: the actors of the simulation, of which one runs at a time. Errors: none of its own.
 #pragma once
 
 #include "comm/communicator.h"

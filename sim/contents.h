@@ -1,5 +1,7 @@
 // The contents of large values that a simulation does not keep. Of each it keeps the length and a mark, the
 // bytes that it begins with. Who wrote it can make the rest from the mark.
+// Threads: the actors of the simulation, of which one runs at a time. Errors: none; nullptr for a value that
+// is not kept.
 #pragma once
 
 #include "stepstore/client.h"

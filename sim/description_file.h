@@ -1,4 +1,5 @@
 // The file that describes a cluster and a job, for the programs that take one.
+// Threads: any. Errors: std::runtime_error.
 #pragma once
 
 #include "job_description.h"

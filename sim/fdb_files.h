@@ -5,6 +5,8 @@
 // table of contents that all processes share; each is synced before the next. A reading process reads the
 // whole table of contents once. For each field it searches the records, from the newest on, for one that
 // may have it; then it opens that index, once for each step, and reads the field from the data file.
+//
+// Threads: the actors of the simulation, of which one runs at a time. Errors: none.
 #pragma once
 
 #include "file_system.h"

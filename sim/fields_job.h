@@ -4,6 +4,9 @@
 //
 // separate: all write; then as many new processes read what was written. together: what is to be read was
 // written before; then writers and readers work at the same time, with fields of their own.
+//
+// Threads: one, which runs the simulation. Errors: -DER_INVAL for a bad description; what the processes throw
+// comes out of simulate().
 #pragma once
 
 #include "fields/options.h"

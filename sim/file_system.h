@@ -13,6 +13,8 @@
 //    The process is done when they all are, and its own work is. Each engine's node has a data server. It
 //    loses time when it turns from writing to reading, or back (Machine::file_turn).
 // 4. A read that misses what the node has cached of the file brings the read-ahead window along.
+//
+// Threads: the actors of the simulation, of which one runs at a time. Errors: none; no access fails.
 #pragma once
 
 #include "machine.h"

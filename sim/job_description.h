@@ -1,4 +1,5 @@
 // What is asked of a simulated cluster: the references' experiment (bench/layouts) with so many ranks.
+// Threads: any; pure. Errors: -DER_INVAL.
 #pragma once
 
 #include "layouts/experiment.h"

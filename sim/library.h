@@ -1,5 +1,6 @@
 // The libdaos of a simulation: our own library, whose calls take the time that the simulated cluster takes.
 // What is stored, and every error, is that of our own library. So the code above it runs unmodified.
+// Threads: the actors of the simulation, of which one runs at a time.
 #pragma once
 
 #include "stepstore/libdaos.h"

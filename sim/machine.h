@@ -1,5 +1,6 @@
 // What the simulated cluster is made of: every number that a simulation depends on. Times are seconds, sizes
 // bytes, bandwidths bytes per second. clusters/*.toml say where each value comes from.
+// Threads: any; pure. Errors: -DER_INVAL.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -1,5 +1,6 @@
 // The network of the cluster: the rails of client nodes, those of servers, and the switches between them.
 // Each carries one message after the other.
+// Threads: the actors of the simulation, of which one runs at a time. Errors: none; no message is lost.
 #pragma once
 
 #include "machine.h"

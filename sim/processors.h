@@ -3,6 +3,8 @@
 // A process that works keeps its processor, also from one piece of work to the next. It leaves it when it
 // waits for something else, or has had it for a slice of time while others wait. They get it in the order in
 // which they asked. So most short works are not disturbed, and a few wait for long, as with a real scheduler.
+//
+// Threads: the actors of the simulation, of which one runs at a time. Errors: none.
 #pragma once
 
 #include <simgrid/s4u.hpp>

@@ -1,4 +1,5 @@
 // What serves one request after the other, and how an actor of the simulation waits.
+// Threads: the actors of the simulation, of which one runs at a time. Errors: none.
 #pragma once
 
 #include <simgrid/s4u.hpp>

@@ -8,6 +8,8 @@
 //    is transferred, by the target.
 // 4. The target works on its requests in turn.
 // 5. The reply goes back, with or after the value that was read.
+//
+// Threads: the actors of the simulation, of which one runs at a time. Errors: none; no request fails.
 #pragma once
 
 #include "machine.h"

@@ -1,4 +1,5 @@
 // Work in a process of its own, with a directory that goes when the work ends, however it ends.
+// Threads: one, before any other is started. Errors: std::runtime_error.
 #pragma once
 
 #include <functional>

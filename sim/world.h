@@ -1,6 +1,7 @@
 // One simulation: SimGrid's engine, the object store's queues, the clients, and the virtual time of all.
 // While it lives, this process's clock is the virtual one, and the library of every local pool is the
 // simulated one (library.h). There is one at a time.
+// Threads: one makes and runs it; the actors run one at a time. Errors: run() throws what an actor threw.
 #pragma once
 
 #include "base/not_copied.h"

@@ -1,5 +1,6 @@
 // The processes that write and read array objects. They are started once for a number of processes and a size
 // of block, and measure one variant after the other.
+// Threads: one. Errors: std::runtime_error, if a process failed or a block does not hold what was written.
 #pragma once
 
 #include "common/workers.h"

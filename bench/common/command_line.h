@@ -1,4 +1,5 @@
 // The command line of a benchmark: each option is described once, with what it does. --help is made of that.
+// Threads: one. Errors: wrong usage ends the program with status 2.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
 // Processes that begin together, and the time from the first one's beginning to the last one's end.
+// Threads: run() is called by one; the processes share atomics alone. Errors: std::runtime_error.
 #pragma once
 
 #include <atomic>

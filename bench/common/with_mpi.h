@@ -1,4 +1,5 @@
 // What an MPI program does between MPI_Init and MPI_Finalize. What it throws ends all ranks.
+// Threads: one, which is MPI's main thread.
 #pragma once
 
 #include <cstdio>

@@ -1,5 +1,6 @@
 // Processes that take commands and give back times, so that the rounds of several subjects can be
 // interleaved; and what the programs that have such processes share.
+// Threads: one. Errors: std::runtime_error, with the name of what failed.
 #pragma once
 
 #include <functional>

@@ -1,3 +1,4 @@
+// Of builds without parallel HDF5: there is no such subject.
 #include "subject.h"
 
 namespace stepstore::bench {

@@ -1,4 +1,5 @@
 // What the benchmark of decomposed arrays writes, and the ways to write it.
+// Threads: one for each rank. Errors: std::runtime_error, on the rank that met them.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // What is archived: one GRIB message as a template, and for every value of every key the bytes that say so in
 // a message. The command that starts the program makes both with ecCodes; here nothing is encoded.
+// Threads: a plan that was read may be shared; a Checker is for one. Errors: std::runtime_error.
 #pragma once
 
 #include <array>

@@ -1,5 +1,6 @@
 // What the benchmark's own engines and their catalogues have in common: they hold nothing, and refuse what
 // nobody measures.
+// Threads: one. Errors: eckit::UserError from all that is refused.
 #pragma once
 
 #include "eckit/exception/Exceptions.h"

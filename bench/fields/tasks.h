@@ -1,5 +1,6 @@
 // What the processes do, through FDB's C++ interface. FDB finds its configuration in the environment
 // (FDB_CONFIG), so the same code runs on every engine.
+// Threads: FDB starts its own; each task runs in one. Errors: std::runtime_error, or what FDB throws.
 #pragma once
 
 #include "plan.h"

@@ -1,4 +1,5 @@
 // The metadata blobs of the experiment: how large each is, and what it holds.
+// Threads: BlobSizes may be shared, a BlobText is for one. Errors: std::runtime_error.
 #pragma once
 
 #include <cstdint>

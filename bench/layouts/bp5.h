@@ -1,5 +1,6 @@
 // ADIOS2's BP5 as the experiment uses it, with the same variable: so it has the same volume of metadata.
 // Where this is built without an ADIOS2 that has MPI, have_bp5 is false, and opening throws.
+// Threads: one for each rank. Errors: std::runtime_error, or what ADIOS2 throws.
 #pragma once
 
 #include "layouts/experiment.h"

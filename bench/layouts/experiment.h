@@ -1,6 +1,7 @@
 // The experiment of the first reference: ranks write a blob of metadata each in every step, other ranks read
 // all of them, and each rank takes the time of its part. It is the same for every engine, and on any
 // Communicator: it knows no MPI, and takes its time from base/.
+// Threads: one for each rank. Errors: those of the engine, and std::runtime_error for wrong data.
 #pragma once
 
 #include "comm/communicator.h"

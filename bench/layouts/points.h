@@ -1,4 +1,6 @@
 // The design space: which choices of a stream there are, and what a user asks for.
+// Threads: no state is shared. Errors: std::runtime_error and stepstore::Error, for a parameter that cannot
+// be.
 #pragma once
 
 #include "steps/stream/options.h"

@@ -1,4 +1,5 @@
 // What all ranks have measured, brought together and summed up.
+// Threads: one for each rank. Errors: those of the Communicator alone.
 #pragma once
 
 #include "comm/communicator.h"

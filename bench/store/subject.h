@@ -1,4 +1,5 @@
 // What is measured: one of our operations, or the same work done by a peer with nothing of ours.
+// Threads: one for each subject. Errors: std::runtime_error, with what the peer says.
 #pragma once
 
 #include <algorithm>

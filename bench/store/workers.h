@@ -1,5 +1,6 @@
 // The processes of one subject: started once per case, made to work a round at a time, so that the rounds of
 // several subjects can be interleaved.
+// Threads: one. Errors: std::runtime_error, if a process failed.
 #pragma once
 
 #include "subject.h"

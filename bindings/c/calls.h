@@ -1,4 +1,6 @@
 // What all calls of the C interface share: no exception gets out, and the message of the last error is kept.
+// Threads: any; the message is each thread's own. Errors: become the negative DER_ code that the call
+// returns.
 #pragma once
 
 #include "cookies.h"

@@ -1,4 +1,5 @@
 // Handles of a C interface: numbers that are never given out twice, so a stale or foreign one is refused.
+// Threads: any, under ForkLock::handles. Errors: -DER_NO_HDL.
 #pragma once
 
 #include "base/fork.h"

@@ -1,4 +1,6 @@
 // Shared by the files of the extension: how bytes, keys, handles and errors cross between Python and C++.
+// Threads: with the interpreter's lock, which Closable::use() lets go of meanwhile. Errors: a
+// stepstore::Error becomes a stepstore.Error; what Python raises passes through as nb::python_error.
 #pragma once
 
 #include "interpreter.h"

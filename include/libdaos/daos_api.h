@@ -1,4 +1,7 @@
-/* Transactions (Stepstore has those that read a snapshot) and the helpers of anchors. */
+/*
+ * Transactions (Stepstore has those that read a snapshot) and the helpers of anchors.
+ * Threads and errors: daos.h.
+ */
 #ifndef STEPSTORE_LIBDAOS_DAOS_API_H
 #define STEPSTORE_LIBDAOS_DAOS_API_H
 

@@ -1,4 +1,7 @@
-/* Containers: the unit of snapshots, and a space of object ids of its own. */
+/*
+ * Containers: the unit of snapshots, and a space of object ids of its own.
+ * Threads and errors: daos.h; each call names the codes that are its own.
+ */
 #ifndef STEPSTORE_LIBDAOS_DAOS_CONT_H
 #define STEPSTORE_LIBDAOS_DAOS_CONT_H
 

@@ -3,6 +3,8 @@
  *
  * Each code is stated once, in the lists below, from which the enumeration and the texts of d_errdesc() come.
  * X(name, value, text)
+ *
+ * Threads: any; the texts are constants.
  */
 #ifndef STEPSTORE_LIBDAOS_DAOS_ERRNO_H
 #define STEPSTORE_LIBDAOS_DAOS_ERRNO_H

@@ -7,6 +7,9 @@
  * completed.
  *
  * Time-outs are in microseconds. DAOS_EQ_WAIT waits for ever, DAOS_EQ_NOWAIT not at all.
+ *
+ * Threads: several may use one queue at the same time; an event belongs to one of them between its calls.
+ * Errors: daos.h; each call names the codes that are its own.
  */
 #ifndef STEPSTORE_LIBDAOS_DAOS_EVENT_H
 #define STEPSTORE_LIBDAOS_DAOS_EVENT_H

@@ -4,6 +4,8 @@
  *
  * A put is atomic: readers see the old value or the new one. `th` is DAOS_TX_NONE or, for reading, a snapshot
  * (daos_tx_open_snap). Writing with a snapshot or through a read-only handle gives -DER_NO_PERM.
+ *
+ * Threads and errors: daos.h; each call names the codes that are its own.
  */
 #ifndef STEPSTORE_LIBDAOS_DAOS_KV_H
 #define STEPSTORE_LIBDAOS_DAOS_KV_H

@@ -3,6 +3,8 @@
  *
  * An id has 128 bits. The user chooses the lower 96; daos_obj_generate_oid() sets the upper 32: 8 bits of
  * type, 8 of redundancy, 16 of groups (daos_obj_class.h).
+ *
+ * Threads and errors: daos.h; each call names the codes that are its own. The inline functions are pure.
  */
 #ifndef STEPSTORE_LIBDAOS_DAOS_OBJ_H
 #define STEPSTORE_LIBDAOS_DAOS_OBJ_H

@@ -4,6 +4,8 @@
  * A class is a redundancy (enum daos_obj_redun, OR_...) and a number of groups. S4 is one copy over four
  * targets. RP_2G1 is two copies of one group. EC_4P1GX is four data cells and one parity cell over all
  * targets. Stepstore stores S and RP_2 classes. With others daos_obj_generate_oid() returns -DER_INVAL.
+ *
+ * Threads: any; all of this is pure.
  */
 #ifndef STEPSTORE_LIBDAOS_DAOS_OBJ_CLASS_H
 #define STEPSTORE_LIBDAOS_DAOS_OBJ_CLASS_H

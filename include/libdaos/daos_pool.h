@@ -1,4 +1,7 @@
-/* Pools: where containers live. With Stepstore a pool is a directory, or lies on a Ceph cluster. */
+/*
+ * Pools: where containers live. With Stepstore a pool is a directory, or lies on a Ceph cluster.
+ * Threads and errors: daos.h; each call names the codes that are its own.
+ */
 #ifndef STEPSTORE_LIBDAOS_DAOS_POOL_H
 #define STEPSTORE_LIBDAOS_DAOS_POOL_H
 

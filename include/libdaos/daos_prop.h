@@ -3,6 +3,8 @@
  *
  * Stepstore keeps the label and every property that is a number; the pointers (access control, roots) it does
  * not.
+ *
+ * Threads: a list is its caller's. Errors: -DER_INVAL, -DER_NONEXIST or NULL, as each function says.
  */
 #ifndef STEPSTORE_LIBDAOS_DAOS_PROP_H
 #define STEPSTORE_LIBDAOS_DAOS_PROP_H

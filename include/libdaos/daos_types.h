@@ -1,5 +1,8 @@
-/* The types that all parts of the API share: handles, identifiers, epochs, anchors, events, memory
- * descriptors. */
+/*
+ * The types that all parts of the API share: handles, identifiers, epochs, anchors, events, memory
+ * descriptors.
+ * Threads and errors: the inline functions are pure.
+ */
 #ifndef STEPSTORE_LIBDAOS_DAOS_TYPES_H
 #define STEPSTORE_LIBDAOS_DAOS_TYPES_H
 

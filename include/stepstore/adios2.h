@@ -5,6 +5,8 @@
  * ADIOS2 does not give a plugin the communicator of its ADIOS object. By itself the plugin forms one group of
  * the ranks of MPI_COMM_WORLD that open the same location in the same mode. All ranks of MPI_COMM_WORLD must
  * take part in that. A program in which only some ranks open a stream says so here.
+ *
+ * Threads: any; the message is each thread's own. Errors: negative DER_ codes.
  */
 #ifndef STEPSTORE_ADIOS2_H
 #define STEPSTORE_ADIOS2_H

@@ -6,6 +6,8 @@
  *
  * All return 0 or a negative DER_* code; stepstore_last_message() then says what was tried on what, and what
  * to do.
+ *
+ * Threads: several may call at once, also on one handle. A callback runs in its caller's thread.
  */
 #ifndef STEPSTORE_ADMIN_H
 #define STEPSTORE_ADMIN_H

@@ -3,6 +3,8 @@
 // Pools are named by their location (client.h). Pools of a DAOS system have tools of their own: with daos://
 // every call throws DER_NOSYS unless it says otherwise. A failure is a stepstore::Error, as in client.h.
 // Texts are as they are stored: a path may hold any bytes.
+//
+// Threads: any, without a state of their own. A callback runs in its caller's thread.
 #pragma once
 
 #include "stepstore/client.h"

@@ -1,4 +1,5 @@
 // The one exception of Stepstore's C++ interfaces.
+// Threads: an Error does not change, and may be handed from one to another.
 #pragma once
 
 #include "stepstore/export.h"

@@ -1,5 +1,8 @@
 // A libdaos as a table of its functions: our own, linked, or the one of a DAOS system, found at run time.
 // Everything above it (client, steps, tools) calls through the table and cannot tell them apart.
+// Threads: any may call ours(), system() and the functions of a library. replace_ours() and restore_ours()
+// are for one, while no other uses it. Errors: DER_NOSYS if there is no such library; the functions return
+// codes as DAOS's do.
 #pragma once
 
 #include "stepstore/admin.h"

@@ -4,6 +4,8 @@
 //
 // The message of every Error passes through here, and so do warnings and all that the command line prints. A
 // program that prints names of its own accord calls it.
+//
+// Threads: any; all of this is pure.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,6 @@
 // ADIOS2's words in the timestep engine's, and what a plugin can find out about a variable.
+// Threads: pure, but for ADIOS2's variables, which belong to one thread. Errors: -DER_DF_INVAL for an unknown
+// type, -DER_NOTSUPPORTED for an unknown kind of shape.
 #pragma once
 
 #include "daos_errno.h"

@@ -4,6 +4,9 @@
 // attribute in every step. They make the text of an error message on each call, and list attributes by
 // printing every value. As with selections (adios_types.h), the engine is bound to the ADIOS2 release that it
 // was built for. Another release lacks a symbol and is refused when the engine is loaded.
+//
+// Threads: that of the IO, as all of ADIOS2. Errors: none of its own; nullptr or false say that something is
+// not there.
 #pragma once
 
 #include "adios_types.h"

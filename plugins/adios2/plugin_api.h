@@ -1,4 +1,6 @@
 // Between the library that ADIOS2 loads (loader.cc) and the engine that it loads in turn (engine.cc).
+// Threads: the loader guards what is handed over; the rest is for one thread. Errors: both sides throw
+// stepstore::Error and ADIOS2's types.
 #pragma once
 
 #include "comm/communicator.h"

@@ -1,4 +1,5 @@
 // The catalogue of one dataset, as FDB's tools and visitors use it: what reader and writer share.
+// Threads: one at a time; its schema, rule and indexes may be asked by several. Errors: FDB's (failure.h).
 #pragma once
 
 #include "settings.h"

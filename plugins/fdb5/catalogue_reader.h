@@ -1,4 +1,6 @@
 // The catalogue to read from.
+// Threads: one at a time, as FDB uses a catalogue. Errors: FDB's (failure.h); a dataset that was wiped is
+// opened anew, or has no fields.
 #pragma once
 
 #include "catalogue.h"

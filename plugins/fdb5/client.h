@@ -1,6 +1,7 @@
 // FDB's client for archives in our pools: `type: stepstore` instead of `type: local`. It writes and does all
 // else as FDB's own client in the process does; finding fields and listing them goes past FDB's visitors and
 // queues.
+// Threads: several may inspect and list at once; a forked child begins anew. Errors: FDB's (failure.h).
 #pragma once
 
 #include "inspection.h"

@@ -1,5 +1,7 @@
 // FDB's control identifiers of a dataset: what fdb-lock switches off. Each is a named value stored with the
 // dataset, so two processes that switch at once do not undo each other.
+// Threads: those that may use the Dataset. Errors: stepstore::Error, or a UserError for an unknown
+// identifier.
 #pragma once
 
 #include "fields/dataset.h"

@@ -1,4 +1,5 @@
 // From a request to keys: what FDB's rules make of a request's values, kept for the next request.
+// Threads: one at a time. Errors: those of FDB's types, for a value that they do not know.
 #pragma once
 
 #include "fdb5/rules/Predicate.h"

@@ -1,5 +1,6 @@
 // Stepstore's errors as FDB's: what a user must change becomes a UserError (tools print it and stop), the
 // rest an Exception.
+// Threads: any; pure.
 #pragma once
 
 #include "stepstore/error.h"

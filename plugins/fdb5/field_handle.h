@@ -1,5 +1,6 @@
 // Reads fields, one after the other, as one stream of bytes. FDB merges the handles of the fields of one
 // retrieve, so that they come here as a list and are read many at once.
+// Threads: one at a time. Errors: FDB's (failure.h).
 #pragma once
 
 #include "fields/dataset.h"

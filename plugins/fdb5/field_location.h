@@ -1,4 +1,5 @@
 // Where a field's bytes lie, for FDB: object, offset and length; and the handle that reads them.
+// Threads: a location does not change, and may be shared. Errors: FDB's (failure.h).
 #pragma once
 
 #include "fields/catalogue.h"

@@ -1,4 +1,5 @@
 // The index of one collocation key, as FDB visits it.
+// Threads: an index does not change, and may be shared. Errors: FDB's (failure.h).
 #pragma once
 
 #include "fields/catalogue.h"

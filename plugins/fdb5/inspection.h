@@ -1,5 +1,7 @@
 // Finding the fields of a request, as FDB's Inspector does. What does not change from request to request is
 // kept: the open datasets, the keys of their indexes, and what the rules make of values.
+// Threads: many, which take turns. Errors: FDB's (failure.h); a dataset that was wiped meanwhile is looked
+// for anew.
 #pragma once
 
 #include "catalogue_reader.h"

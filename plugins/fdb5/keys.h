@@ -1,4 +1,5 @@
 // FDB's keys as the catalogue's, and back: the names in their order, so that a key is found again with them.
+// Threads: any; pure.
 #pragma once
 
 #include "fields/key.h"

@@ -1,5 +1,6 @@
 // Listing in the thread that asks, a field at a time: no queue, no second thread, and memory that does not
 // grow with the number of fields.
+// Threads: one at a time. Errors: FDB's (failure.h).
 #pragma once
 
 #include "catalogue_reader.h"

@@ -15,6 +15,8 @@
 // A process that dies before 2 leaves a locked source, and a container that no root names. One that dies
 // later leaves a locked copy with the attribute. The same fdb-move again finishes either: it removes such a
 // container (purge_pool()), and takes a copy with the attribute as its own.
+//
+// Threads: the caller's alone. Errors: FDB's (failure.h); the source stays as it was.
 #pragma once
 
 #include "settings.h"

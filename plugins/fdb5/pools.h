@@ -1,5 +1,7 @@
 // The pools of a configuration: what FDB may do with the datasets in each, and which one gets a new dataset.
 // The words are those of FDB's roots and file spaces.
+// Threads: Pools do not change, and may be shared; a FolderLock may go in any. Errors: a UserError, which
+// names the key of the configuration.
 #pragma once
 
 #include "fields/key.h"

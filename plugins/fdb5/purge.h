@@ -1,4 +1,5 @@
 // What fdb-purge does with a dataset: reclaims what no field needs.
+// Threads: one at a time. Errors: FDB's (failure.h).
 #pragma once
 
 #include "statistics.h"

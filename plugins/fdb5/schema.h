@@ -1,4 +1,6 @@
 // The schema that a dataset was made with, and whether it agrees with the configured one.
+// Threads: any, also for what is parsed once. Errors: a UserError, or FDB's own for a schema that it cannot
+// parse.
 #pragma once
 
 #include "fields/dataset.h"

@@ -5,6 +5,8 @@
 //   stepstore:
 //     pool: /data/pool           # or `pools`: a list (pools.h)
 //     ...                        # docs/fdb.md lists the other keys
+//
+// Threads: any. Errors: a UserError for the configuration; stepstore::Error for a pool that cannot be used.
 #pragma once
 
 #include "pools.h"

@@ -1,4 +1,5 @@
 // What fdb-stats counts, and the visitor that counts it.
+// Threads: one at a time, as FDB visits datasets. Errors: FDB's (failure.h).
 #pragma once
 
 #include "fields/dataset.h"

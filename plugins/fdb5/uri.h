@@ -5,6 +5,8 @@
 //   stepstore:POOL/CONTAINER/data               all fields of the dataset
 // FDB adds a field's offset (#) and length (?) to a URI with data.N. POOL is the pool's absolute path, or its
 // location. What a path may not hold is percent-encoded in POOL and TEXT.
+//
+// Threads: any; pure. Errors: a UserError.
 #pragma once
 
 #include "fields/key.h"

@@ -1,6 +1,7 @@
 // What a job costs on a cluster, without running it. The requests of single steps (requests.h) pass through
 // the queues of the cluster (replay.h). Collective calls have a closed
 // form. Both are added up over the steps.
+// Threads: any; no state. Errors: as job_of() has them, for a job that cannot be estimated.
 #pragma once
 
 #include "job_description.h"

@@ -1,5 +1,6 @@
 // The queues of storage.h for requests that are known in advance: what they cost without a simulation of what
 // causes them. A million takes about a second.
+// Threads: any; pure.
 #pragma once
 
 #include "machine.h"

@@ -1,6 +1,7 @@
 // Which requests the timestep engine makes in a step that needs nothing new (no definitions, no connection),
 // by BlobPlaces: what src/steps/layouts does, without doing it. tests/cli/test_advise.py compares it with the
 // engine itself on a simulated cluster.
+// Threads: any; no state is shared. Errors: as job_of() has them, for a job that cannot be estimated.
 #pragma once
 
 #include "estimate/replay.h"

@@ -9,6 +9,8 @@
 //
 //     Store store("run1", Mode::write, self_communicator(), {});
 //     store.write({.name = "T", .type = {Kind::real64}, .shape = {4, 6}, .data = values});
+//
+// Threads: one at a time for each Store, its requests included; transfers run in threads of their own.
 #pragma once
 
 #include "arrays/record.h"

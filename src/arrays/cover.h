@@ -1,4 +1,5 @@
 // Whether the blocks of all ranks make up an array: within it, without overlap, without a gap.
+// Threads: any; pure. Errors: -DER_INVAL.
 #pragma once
 
 #include "arrays/types.h"

@@ -8,6 +8,9 @@
 //
 // Nobody waits for ever. While a rank waits it looks whether the processes of the other ranks live, and how
 // long it has waited. A rank that gives up says so to the others (Communicator::leave).
+//
+// Threads: one at a time for each rank. Errors: the same Error on all ranks; -DER_MISMATCH, -DER_TIMEDOUT and
+// -DER_CANCELED are of the exchange itself.
 #pragma once
 
 #include "base/function_ref.h"

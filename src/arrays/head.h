@@ -26,6 +26,9 @@
 // that was stopped, and goes on later, finds another header in 3. It has read what it removes of an older
 // array, attributes and the entry in the catalogue, before 3. It removes these after 3 if they are still the
 // same.
+//
+// Threads: one at a time for each Head. Errors: -DER_CSUM and -DER_DF_INVAL for damage, -DER_MISMATCH for two
+// names with one id, and what the store says.
 #pragma once
 
 #include "arrays/record.h"

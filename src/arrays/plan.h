@@ -1,4 +1,6 @@
 // A write as rank 0 plans it: what all ranks ask for, where each block goes, and what is published.
+// Threads: that of the Store. Errors: -DER_INVAL, -DER_MISMATCH, -DER_OVERFLOW, -DER_BUSY, -DER_STALE, as
+// each function says.
 #pragma once
 
 #include "arrays/session.h"

@@ -1,5 +1,7 @@
 // What is stored of an array beside its data, as bytes (docs/format-arrays.md): the header, tables of blocks,
 // attributes, and the marks of those who write.
+// Threads: any; pure. Errors: decoding gives -DER_CSUM, -DER_DF_INVAL or -DER_DF_INCOMPT, and never reads
+// beyond the bytes.
 #pragma once
 
 #include "arrays/types.h"

@@ -1,4 +1,5 @@
 // Boxes in two memories: the runs of bytes that lie together in both.
+// Threads: any; pure.
 #pragma once
 
 #include "arrays/types.h"

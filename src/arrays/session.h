@@ -1,4 +1,6 @@
 // What an open location has, for the parts of this room that work on it.
+// Threads: one at a time; OwnWork alone has a thread of its own, and keeps its failure until it is asked for.
+// Errors: as each function says.
 #pragma once
 
 #include "arrays/arrays.h"

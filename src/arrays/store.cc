@@ -1,3 +1,5 @@
+// The calls of Store: opening and closing a location, and all that moves no data. Each has the form of
+// group.h: the ranks say what they call, rank 0 works, and its answer or error goes to all.
 #include "arrays/session.h"
 
 #include "base/record.h"

@@ -1,5 +1,7 @@
 // Moving blocks between array objects and the program's memory: in requests of a given size, several of which
 // are under way, without a copy where that is possible.
+// Threads: one at a time for each Requests. Errors: those of the store, from add() or finish(); -DER_CSUM for
+// data that do not match.
 #pragma once
 
 #include "arrays/record.h"

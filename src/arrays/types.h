@@ -2,6 +2,8 @@
 //
 // Inside of this room dimensions always stand in row-major order, the slowest first. The order of a session
 // or of an array's writer is that of the interface only.
+//
+// Threads: any; pure.
 #pragma once
 
 #include "base/bytes.h"

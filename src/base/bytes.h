@@ -1,4 +1,5 @@
 // Views of bytes, and the fixed-width encodings that every stored record uses.
+// Threads: any; pure. Loading trusts the caller that the bytes are there.
 #pragma once
 
 #include <algorithm>

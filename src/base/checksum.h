@@ -1,4 +1,5 @@
 // The one checksum of the project: XXH3, 64 bits (https://xxhash.com), seed 0 where none is named.
+// Threads: checksum() is pure; a ChecksumStream is for one. Errors: std::bad_alloc, of ChecksumStream.
 #pragma once
 
 #include "base/bytes.h"

@@ -1,4 +1,5 @@
 // checksum(), for processors that have AVX2 only. Of builds that define STEPSTORE_CHECKSUM_AVX2.
+// Threads: any; pure.
 #pragma once
 
 #include <stddef.h>

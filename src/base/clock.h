@@ -1,4 +1,5 @@
 // The system's clocks.
+// Threads: any. Errors: none; these clocks are always there.
 #pragma once
 
 #include <cstdint>

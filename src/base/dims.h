@@ -1,4 +1,5 @@
 // Extents of arrays, one for each dimension, and the order in which a program has its dimensions.
+// Threads: any; pure.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
 // Which of an object's groups of targets holds a dkey.
+// Threads: any; pure.
 #pragma once
 
 #include "base/checksum.h"

@@ -1,4 +1,5 @@
 // The names and texts of errors, from the lists of daos_errno.h.
+// Threads: any; pure.
 #pragma once
 
 #include <daos_errno.h>

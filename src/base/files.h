@@ -1,5 +1,6 @@
 // Files and directories of a pool: names that lead nowhere else, whole reads and writes, locks on whole
 // files. Functions that return an errno or an empty Descriptor do not throw; the others throw system_error().
+// Threads: any; a Descriptor belongs to one owner.
 #pragma once
 
 #include "base/bytes.h"

@@ -2,6 +2,7 @@
 // its parent shares with the system by process: LMDB's environments, locks on files, threads. Whatever was
 // opened carries the generation of its process. A child opens its own, and leaves its parent's objects alone,
 // without closing them: closing a file drops LMDB's locks of the whole process.
+// Threads: any. Errors: none.
 #pragma once
 
 #include <cstdint>

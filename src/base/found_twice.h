@@ -8,6 +8,8 @@
 //
 // All code that says damage after such a read asks this class: reads of extents (store/bulk.h), the check,
 // and back ends whose own values lie in extents.
+//
+// Threads: that of the reader; nothing is shared.
 #pragma once
 
 #include <algorithm>

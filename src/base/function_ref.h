@@ -1,4 +1,5 @@
 // A reference to a callable that lives at least as long as the call: no allocation, two words.
+// Threads and errors: those of the callable.
 #pragma once
 
 #include <memory>

@@ -4,6 +4,8 @@
 // Asked by the thread that waits, at least some times a second, and never within a transaction. What it asks
 // runs code of the host's, perhaps a handler of signals, which must not call this library. A forked child has
 // what its parent set.
+//
+// Errors: -DER_CANCELED of stop_if_asked().
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,5 @@
 // Modules of this project: libraries with what a program may do without, loaded when it is first needed.
+// Threads: any. Errors: nullptr, with the reasons in `tried`.
 #pragma once
 
 #include <string>

@@ -1,5 +1,6 @@
 // A value of each thread that may be asked for at any time, also by the destructors of static objects at
 // exit(): those of the main thread's own objects have run before.
+// Errors: nullptr, if the value is destroyed already.
 #pragma once
 
 namespace stepstore {

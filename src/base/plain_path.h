@@ -1,4 +1,5 @@
 // Looks at a name from a stored record before it becomes a path.
+// Threads: any; pure.
 #pragma once
 
 #include <string_view>

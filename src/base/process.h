@@ -1,4 +1,5 @@
 // Which process this is, and whether another one still lives: as far as this machine can tell.
+// Threads: any. Errors: none; what the system does not tell is empty, or `elsewhere`.
 #pragma once
 
 #include <cstdint>

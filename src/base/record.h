@@ -2,6 +2,8 @@
 //
 // A frame stands before its body: magic (4), version and least version that a reader must know (Version
 // each), checksum of the body (8). Fields are tag (2), length (varint), value. All numbers are little-endian.
+//
+// Threads: any; pure. Errors: -DER_DF_INVAL, -DER_CSUM, -DER_DF_INCOMPT; unseal_end() gives nullopt.
 #pragma once
 
 #include "base/checksum.h"

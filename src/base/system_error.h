@@ -1,4 +1,5 @@
 // The one translation of the system's errors into DER_* codes.
+// Threads: any; fail_errno() takes the errno of its own.
 #pragma once
 
 #include "stepstore/error.h"

@@ -1,5 +1,6 @@
 // Ids as text: one form in every message, on the command line and in JSON. Names without regard to case.
 // Texts for C.
+// Threads: any; pure. Errors: -DER_INVAL of c_text(), nullopt of parse_uuid().
 #pragma once
 
 #include "stepstore/error.h"

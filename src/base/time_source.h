@@ -1,5 +1,6 @@
 // Time as everything above the store sees it: the system's, or the virtual time of a simulation. The store
 // itself, which waits for other processes, keeps to the system's.
+// Threads: any, but for use_time(), which comes before them. Errors: none.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,5 @@
 // A warning to the person who runs the program, if no call fails: one line on stderr.
+// Threads: any; lines stay whole. Errors: none; a warning that cannot be written is lost.
 #pragma once
 
 #include <string>

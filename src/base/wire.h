@@ -1,5 +1,6 @@
 // Writing and reading records: little-endian fixed integers and LEB128 varints. Reading is checked: any
 // bytes whatever end in a value or in an Error (-DER_DF_INVAL), never beyond the end.
+// Threads: a reader or writer is for one.
 #pragma once
 
 #include "base/bytes.h"

@@ -1,4 +1,5 @@
 // The entry of a blob in the directory, as bytes (docs/design/blobs.md).
+// Threads: any; pure. Errors: -DER_INVAL for an entry of an unknown form.
 #pragma once
 
 #include "stepstore/client.h"

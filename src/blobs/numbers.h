@@ -10,6 +10,9 @@
 //   was listed has its mark by then, or its writer has published or given up. Last it reads the entries.
 //
 // Fork: a child takes ranges of its own. Threads may share all.
+//
+// Errors: those of the store; leave() and destroy() throw none, since take_back() does later what they could
+// not.
 #pragma once
 
 #include "base/not_copied.h"

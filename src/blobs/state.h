@@ -1,4 +1,6 @@
 // Shared by the files of this room.
+// Threads: shared by all copies of a Blobs, without a lock: only Numbers has a state. Errors: as blobs.h
+// says.
 #pragma once
 
 #include "blobs/blobs.h"

@@ -1,3 +1,5 @@
+// Looking after pools, for C++: each call is one of stepstore/admin.h, which a library of a DAOS system
+// lacks.
 #include "stepstore/administration.h"
 
 #include "base/text.h"

@@ -1,3 +1,4 @@
+// Arrays and their asynchronous calls, by the calls daos_array_* of a library.
 #include "client/pending.h"
 
 #include "base/not_copied.h"

@@ -1,3 +1,4 @@
+// Containers, their snapshots and object ids, by the calls daos_cont_* of a library.
 #include "base/text.h"
 #include "client/state.h"
 

@@ -1,4 +1,5 @@
 // What the client throws: the code of a call, with what was tried on what.
+// Threads: in the one that made the call, since the library keeps the message for that thread.
 #pragma once
 
 #include "stepstore/error.h"

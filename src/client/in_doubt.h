@@ -8,6 +8,8 @@
 // 3. A process that goes on may be sooner. If the key that the update would have changed has been changed
 //    since, the update is not carried out any more, and what it would have named is free.
 // 4. A process knows its own leases: one that bears its name and that it has let go of is over (lease.h).
+//
+// Threads: any; is_in_doubt() is pure. Errors: it throws none.
 #pragma once
 
 #include "stepstore/error.h"

@@ -1,3 +1,5 @@
+// Key-value objects, by the calls daos_kv_* of a library. A DAOS system has no conditional put: a transaction
+// stands in for it there.
 #include "base/not_copied.h"
 #include "base/text.h"
 #include "client/pending.h"

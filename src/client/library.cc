@@ -1,3 +1,4 @@
+// Fills a Library with functions: our own, which are linked, or those of a libdaos that is loaded.
 #include "stepstore/libdaos.h"
 
 #include "stepstore/admin.h"

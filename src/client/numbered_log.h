@@ -6,6 +6,8 @@
 // 2. That put makes the entry visible, whole. There is nothing else to do, so a process that dies before or
 //    after it leaves a log that the others go on with.
 // Entries are never empty: so a missing one is found without an error (KeyValue::get_nonempty).
+//
+// Threads: a NumberedLog is for one at a time. Errors: those of KeyValue.
 #pragma once
 
 #include "stepstore/client.h"

@@ -1,4 +1,5 @@
 // Over how many groups of targets an object is spread.
+// Threads: any; pure.
 #pragma once
 
 #include "stepstore/client.h"

@@ -1,4 +1,6 @@
 // One asynchronous call: its event, and everything that the call refers to.
+// Threads: one at a time for each call; it may complete in another. Errors: wait() throws what the call
+// failed with.
 #pragma once
 
 #include "base/not_copied.h"

@@ -1,3 +1,4 @@
+// Pools: making, connecting to and destroying them, by the calls of the library that their location needs.
 #include "base/text.h"
 #include "client/state.h"
 #include "stepstore/admin.h"

@@ -1,5 +1,7 @@
 // What the client's classes hold. Everything that is open keeps open what it was opened from, so the order in
 // which a program lets go of things does not matter.
+// Threads: what is open does not change, and may be shared. Errors: constructors throw what the library says
+// (failure.h), destructors nothing.
 #pragma once
 
 #include "base/not_copied.h"

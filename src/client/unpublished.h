@@ -21,6 +21,8 @@
 // Fork: a child takes numbers and marks of its own. Its parent's marks name the parent.
 // Other machines: a process that cannot be seen counts as alive, unless the user of this header says more.
 // A mark that is damaged says nothing. It stays, and its objects with it.
+//
+// Threads: they may share an Unpublished. Errors: those of the store and of the marks' form.
 #pragma once
 
 #include "base/process.h"

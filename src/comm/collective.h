@@ -1,4 +1,5 @@
 // Doing things as a group without leaving anybody behind: errors are agreed on before anyone throws.
+// Threads: one at a time for each rank, as with all of a Communicator.
 #pragma once
 
 #include "base/function_ref.h"

@@ -1,5 +1,7 @@
 // A group of ranks. Everything collective in Stepstore goes through this: self (one process), MPI, and later
 // the simulator.
+// Threads: one at a time for each communicator. Errors: -DER_CANCELED from a call whose other ranks have
+// left, -DER_TIMEDOUT from forming a group, and what MPI says.
 #pragma once
 
 #include "base/bytes.h"

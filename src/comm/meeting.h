@@ -1,5 +1,7 @@
 // How the ranks of a communicator find out who opens what, without a call that may wait for ever. Part of the
 // MPI module.
+// Threads: one at a time. Errors: the Verdict says that a meeting failed; what the system or MPI refuses is
+// thrown.
 #pragma once
 
 #include <cstdint>

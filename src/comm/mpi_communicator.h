@@ -1,4 +1,6 @@
 // A Communicator over an MPI communicator. Compiled only into the MPI module.
+// Threads: one at a time, and MPI's rules for threads. Errors: -DER_CANCELED if a rank is lost, -DER_NO_PERM
+// after MPI_Finalize, else -DER_IO with MPI's text.
 #pragma once
 
 #include "base/fork.h"

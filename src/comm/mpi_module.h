@@ -1,6 +1,8 @@
 // The seam between this library, which knows no MPI, and the module that is compiled with MPI
 // (libstepstore_mpi.so). The module is loaded only into processes that run MPI themselves, so nothing else
 // ever needs an MPI library.
+// Threads: one at a time, as MPI's collective calls demand. Errors: -DER_TIMEDOUT, -DER_INVAL, -DER_MISMATCH,
+// and what MPI says.
 #pragma once
 
 #include "comm/communicator.h"

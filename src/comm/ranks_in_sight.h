@@ -1,4 +1,5 @@
 // The processes of a group's ranks that this machine can see, and which of them has died.
+// Threads: after its construction any may look. Errors: those of the Communicator, of the constructor alone.
 #pragma once
 
 #include "base/process.h"

@@ -1,3 +1,4 @@
+// The communicator of one process alone.
 #include "comm/communicator.h"
 
 namespace stepstore {

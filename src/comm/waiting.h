@@ -1,4 +1,5 @@
 // Deadlines and polling.
+// Threads: each object belongs to the one that waits. Errors: what `look` or `done` throws.
 #pragma once
 
 #include <algorithm>

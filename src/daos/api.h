@@ -1,4 +1,5 @@
 // The C API that this library defines, with its functions visible outside; include it before anything else.
+// Threads and errors: the functions here are pure; daos.h has those of the API.
 #pragma once
 
 #pragma GCC visibility push(default)

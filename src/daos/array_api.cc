@@ -1,4 +1,4 @@
-// daos_array_.
+// The calls daos_array_*: array objects.
 #include "daos/api.h"
 
 #include "daos/array_request.h"

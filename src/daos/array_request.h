@@ -1,4 +1,5 @@
 // The ranges and memory of an array read or write, checked and in the store's terms.
+// Threads: that of the call, and then the worker that carries it out. Errors: DER_INVAL.
 #pragma once
 
 #include "daos/caller_bytes.h"

@@ -1,4 +1,5 @@
 // How every call of the API runs: at once, or on a worker with an event; and what it returns.
+// Threads: any. Errors: nothing is thrown; the call returns the code, or its event has it.
 #pragma once
 
 #include "base/interrupt.h"

@@ -1,5 +1,6 @@
 // What DAOS takes from its caller's memory when an operation is launched, so that callers use the memory for
 // something else while the operation runs (docs/design/events.md).
+// Threads: made in the caller's, read in a worker's. Errors: std::bad_alloc.
 #pragma once
 
 #include "base/bytes.h"

@@ -2,6 +2,9 @@
 //
 // The state of an event lives in the caller's daos_event_t (ev_private), guarded by the mutex of its queue;
 // events without a queue share one of their own. Nothing but this file looks into ev_private.
+//
+// Threads: any; waiting for a queue drives what its workers have brought. Errors: DER_NONEXIST, DER_BUSY,
+// DER_NO_PERM, DER_INVAL, as daos_event.h says of each call.
 #pragma once
 
 #include "base/fork.h"

@@ -1,5 +1,6 @@
 // What goes wrong, as the C API says it: a code for the caller, and a message kept for
 // stepstore_last_message().
+// Threads: the message is kept for the thread of the call. Errors: current_failure() and report() throw none.
 #pragma once
 
 #include "stepstore/error.h"

@@ -1,4 +1,5 @@
 // Handles as bytes, for other processes of the machine (local2global, global2local).
+// Threads: any; what is described is open meanwhile. Errors: DER_TRUNC, DER_INVAL.
 #pragma once
 
 #include "daos/resources.h"

@@ -3,6 +3,8 @@
 // A cookie is a slot and the slot's generation, which starts at a random number and grows at every close.
 // This tells a live cookie from a stale one, one of another process, or an arbitrary number. What a call has
 // looked up stays until the call lets go of it, also when another thread closes the handle meanwhile.
+//
+// Errors: -DER_NO_HDL, and -DER_BUSY of a pool with open containers.
 #pragma once
 
 #include "base/not_copied.h"

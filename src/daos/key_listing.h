@@ -1,4 +1,5 @@
 // The listing of keys into the caller's descriptors and memory (daos_kv_list).
+// Threads: those of the store; the anchor is the caller's. Errors: DER_INVAL, DER_KEY2BIG.
 #pragma once
 
 #include "daos/resources.h"

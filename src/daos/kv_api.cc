@@ -1,4 +1,4 @@
-// daos_kv_.
+// The calls daos_kv_*: key-value objects, and stepstore_kv_* beside them.
 #include "daos/api.h"
 
 #include "daos/call.h"

@@ -1,5 +1,6 @@
 // Names of pools. A name without a scheme is a path, also a bare one: ./NAME. After "local:" a name with a
 // '/' is a path too, and a bare one a label or a UUID under the root directory.
+// Threads: any. Errors: DER_INVAL, DER_NONEXIST, and those of a directory that cannot be read.
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
 // Object classes: the names of libdaos, and which of them are stored here.
+// Threads: any; pure. Errors: DER_INVAL, with the reason.
 #pragma once
 
 #include "daos/api.h"

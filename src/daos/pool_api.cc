@@ -1,4 +1,4 @@
-// daos_pool_.
+// The calls daos_pool_*: connecting to pools, and what they hold.
 #include "daos/api.h"
 
 #include "daos/call.h"

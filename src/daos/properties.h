@@ -1,4 +1,5 @@
 // The properties of a container, as the store keeps them: an opaque record beside its label.
+// Threads: a Properties is its caller's. Errors: DER_INVAL, DER_NOTSUPPORTED, DER_DF_INCOMPT, std::bad_alloc.
 #pragma once
 
 #include "base/bytes.h"

@@ -1,4 +1,6 @@
 // What handles stand for: pools, containers, objects, transactions.
+// Threads: any; a resource does not change after it was opened, and a watch is waited for by one at a time.
+// Errors: -DER_NO_HDL, -DER_NO_PERM, -DER_EP_OLD, and those of the store.
 #pragma once
 
 #include "base/text.h"

@@ -1,4 +1,5 @@
 // The threads that carry out what was launched with an event.
+// Errors: std::system_error or std::bad_alloc, if no thread can be had.
 #pragma once
 
 #include <cstddef>

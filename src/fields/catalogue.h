@@ -6,6 +6,8 @@
 // again is replaced atomically, and of two processes that archive the same field at once one wins whole.
 //
 // A forked child begins anew: it has archived nothing yet. What its parent has not flushed is its parent's.
+//
+// Threads: several may use a writer or a reader at once. Errors: session.h; each call names its own.
 #pragma once
 
 #include "base/own_state.h"

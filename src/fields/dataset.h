@@ -1,4 +1,5 @@
 // A dataset: a container with its dataset key-value (object 0.0), index objects and array objects of fields.
+// Threads: any. Errors: session.h; what a wipe explains becomes -DER_STALE (guarded()).
 #pragma once
 
 #include "base/own_state.h"

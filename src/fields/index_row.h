@@ -25,6 +25,8 @@
 //
 // A process that dies between any two steps leaves parts that nobody refers to, or places and parts that a
 // base covers: the next purge removes both.
+//
+// Threads: several may use a row at once, under its lock; a RowPage's parts are read under it too.
 #pragma once
 
 #include "base/found_twice.h"

@@ -3,6 +3,8 @@
 // A field's identifier is split by the caller's schema into a dataset key, a collocation key and an element
 // key. Each is a list of keywords with one value each, in the order that the schema gives. Two keys are the
 // same when their texts are: the order counts, so a caller always builds keys of one kind in the same order.
+//
+// Threads: a key or request is a value of one owner. Errors: -DER_DF_INVAL of Key::parse().
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // Listing the fields of a dataset: page by page, so without a request per field and in memory that does not
 // grow with the number of fields.
+// Threads: one at a time for each Listing. Errors: -DER_NO_PERM, -DER_STALE, and those of the store.
 #pragma once
 
 #include "fields/catalogue.h"

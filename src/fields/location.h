@@ -1,4 +1,5 @@
 // Where a field's bytes lie.
+// Threads: any; pure.
 #pragma once
 
 #include "stepstore/client.h"

@@ -2,6 +2,8 @@
 //
 // All of it may run beside writers and readers, and may be interrupted at any point: what was not finished is
 // finished by the next purge.
+//
+// Threads: any; callbacks run in the caller's. Errors: session.h; each call names its own.
 #pragma once
 
 #include "fields/catalogue.h"

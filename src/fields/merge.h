@@ -1,5 +1,6 @@
 // The pages of a row as one sorted sequence: each field once, its newest entry first. Holds one part of each
 // page that the sequence is in the middle of, no more.
+// Threads: one at a time. Errors: PartGone, -DER_CSUM for a damaged part.
 #pragma once
 
 #include "fields/index_row.h"

@@ -1,6 +1,7 @@
 // What can be chosen. The process that makes a dataset settles its DatasetOptions. They are stored in it, and
 // later writers and all readers take them from there. WriterOptions belong to one process and change nothing
 // that a reader sees.
+// Threads: any; pure. Errors: -DER_INVAL, which lists what is valid.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,7 @@
 // Index pages. A page holds the entries of one flush under one collocation key, sorted by the texts of their
 // element keys. It has parts of about 32 KiB, so pages can be merged without being whole in memory.
+// Threads: a PageBuilder and a Cursor are for one; a Part does not change, and may be shared. Errors:
+// -DER_CSUM, -DER_DF_INVAL for damage.
 #pragma once
 
 #include "fields/key.h"

@@ -1,3 +1,4 @@
+// Builds a page, stores its parts, and appends its record to the row: step 1 and 2 of index_row.h.
 #include "fields/index_row.h"
 #include "fields/writer.h"
 

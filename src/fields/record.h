@@ -1,4 +1,5 @@
 // The records of the catalogue as bytes (docs/format-fields.md): one frame for all, and the small ones.
+// Threads: any; pure. Errors: decoding gives -DER_DF_INVAL, -DER_CSUM or -DER_DF_INCOMPT.
 #pragma once
 
 #include "base/process.h"

@@ -1,4 +1,5 @@
 // A place in a collocation key's row: what one flush published (index_row.h).
+// Threads: any; pure. Errors: decode_row() gives -DER_DF_INVAL, -DER_CSUM or -DER_DF_INCOMPT.
 #pragma once
 
 #include "fields/page.h"

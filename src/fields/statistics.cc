@@ -1,3 +1,4 @@
+// Counts what a dataset holds, and shows it as text, by a walk over its rows.
 #include "fields/maintenance.h"
 #include "fields/merge.h"
 #include "fields/record.h"

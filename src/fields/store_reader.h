@@ -1,4 +1,5 @@
 // Reading fields by their locations. There is no size query: the length is in the location.
+// Threads: any; there is no state but the dataset. Errors: -DER_STALE, -DER_CSUM, -DER_INVAL.
 #pragma once
 
 #include "fields/dataset.h"

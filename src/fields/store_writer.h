@@ -6,6 +6,9 @@
 // at the latest by flush(). An object that a flushed location names is never written to again.
 //
 // A forked child begins anew: it has archived nothing yet, and packs its fields into objects of its own.
+//
+// Threads: several may archive and flush at once. Errors: session.h; archive() and flush() say what stays
+// after one.
 #pragma once
 
 #include "base/own_state.h"

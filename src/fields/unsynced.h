@@ -1,4 +1,5 @@
 // The fields that a writer has flushed and that no sync has covered yet.
+// Threads: one at a time. Errors: -DER_CSUM for a field that is lost, and those of the sync.
 #pragma once
 
 #include "fields/dataset.h"

@@ -1,3 +1,5 @@
+// Removing datasets and fields: the root entry goes first, or a base without the fields is published, and the
+// space is given back after it.
 #include "fields/index_row.h"
 #include "fields/listing.h"
 #include "fields/maintenance.h"

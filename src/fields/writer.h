@@ -1,6 +1,7 @@
 // A process as a writer of a dataset: the numbers that are its own (OwnState::field_dataset). They have a
 // mark in the dataset before the first is used, so that purge finds what the process has left
 // (client/unpublished.h). The mark stays as long as the process lives.
+// Threads: any, under its lock. Errors: those of the store, when a range is taken.
 #pragma once
 
 #include "fields/record.h"

@@ -2,6 +2,8 @@
 // may lose digits. Stepstore keeps what the operator made, and which one it was. Who reads brings the
 // operator again. Without it, decompress() (compression.h) gives back what blosc and null made, and names the
 // others.
+// Threads: one at a time, as a Writer or Reader. Errors: apply() and the undoing throw a stepstore::Error;
+// -DER_ENOENT for data that were left out.
 #pragma once
 
 #include "steps/compression.h"

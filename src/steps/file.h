@@ -1,4 +1,5 @@
 // A file of a pool that this library keeps beside its objects. It throws where base/files.h gives an errno.
+// Threads: several may read and write, since each call says where.
 #pragma once
 
 #include "base/files.h"

@@ -1,5 +1,6 @@
 // What the engine asks of a pool beside its objects: files of the layout posix and profiles lie in its
 // directory.
+// Threads: any. Errors: the system's, for a directory that cannot be opened.
 #pragma once
 
 #include "base/files.h"

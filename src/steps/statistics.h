@@ -3,6 +3,8 @@
 // NaNs do not count, so one of them does not hide the rest of a block; a block of nothing but NaNs has NaN
 // for both. (ADIOS2's BP5 takes std::minmax_element, whose answer on a block with a NaN depends on where the
 // NaN stands. Without NaNs both say the same.)
+//
+// Threads: any; pure.
 #pragma once
 
 #include "steps/types.h"

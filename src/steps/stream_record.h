@@ -1,5 +1,6 @@
 // The record of a stream: everything that a reader has to know before it reads a step, and its bytes
 // (docs/format-stream.md).
+// Threads: any; pure. Errors: -DER_CSUM, -DER_DF_INVAL, -DER_DF_INCOMPT, -DER_OVERFLOW.
 #pragma once
 
 #include "base/bytes.h"

@@ -1,4 +1,5 @@
 // The words of a stream of steps: element types, shape kinds, dimensions, blocks, min/max.
+// Threads: any; pure. Errors: -DER_OVERFLOW of elements().
 #pragma once
 
 #include "base/bytes.h"

@@ -1,4 +1,5 @@
 // The back ends of this library, a line each here and in registry.cc.
+// Threads and errors: these are pure; backend.h has those of a back end.
 #pragma once
 
 #include "store/backend.h"

@@ -11,6 +11,8 @@
 // after the transaction that removed its record. So if the record still exists, the bytes were its own. If
 // not, the reader begins again and verifies. An extent whose memory lies in several pieces is always
 // verified, as it goes through a buffer.
+//
+// Threads: of one call, so of one thread.
 #pragma once
 
 #include "base/function_ref.h"

@@ -1,4 +1,5 @@
 // How the object store states a failure: one call, a positive DER_* code and a text that names the thing.
+// Threads: any; pure.
 #pragma once
 
 #include "stepstore/error.h"

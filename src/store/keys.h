@@ -9,6 +9,8 @@
 //
 // place: nothing (attributes, removal), the stored form of the dkey (key-value), chunk and end of the extent
 // (array).
+//
+// Threads: any; a KeyBuffer is a value. Errors: none; false says that a key is of no known form.
 #pragma once
 
 #include "store/types.h"

@@ -7,6 +7,9 @@
 // the commit. So the store at a snapshot s is: live records with birth <= s, and history with birth <= s <
 // death. Nothing else is ever needed, and no key has two records for the same s. History does not slow down
 // `latest`.
+//
+// Threads: an OpenContainer may be shared; an ObjectAccess and an Appended are of one call. Errors:
+// DER_NONEXIST for what was destroyed, DER_CSUM for damage, DER_AGAIN for what is replaced all the time.
 #pragma once
 
 #include "base/clock.h"

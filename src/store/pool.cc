@@ -1,3 +1,4 @@
+// A pool as a program has it open: what it holds, syncing, compaction.
 #include "store/store.h"
 
 #include "base/files.h"

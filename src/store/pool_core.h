@@ -1,4 +1,6 @@
 // One pool as this process has it open: what every Pool of that path, their containers and check share.
+// Threads: any; a PoolCore is shared by all of the process that have the pool open. Errors: DER_NONEXIST,
+// DER_NO_PERM, DER_INVAL, DER_BUSY; DER_CSUM and DER_DF_INVAL for damage.
 #pragma once
 
 #include "base/function_ref.h"

@@ -14,6 +14,8 @@
 //
 // Little-endian. A flipped bit anywhere in key or value, and a record in a place that is not its own, fail a
 // checksum. A listing or a partial read of a bulk extent verifies what it uses and need not touch the rest.
+//
+// Threads: any; pure. Errors: none of its own; parse_record() says what is wrong.
 #pragma once
 
 #include "store/backend.h"

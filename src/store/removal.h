@@ -27,6 +27,9 @@
 // - by a check with repair, which meets the note,
 // or a later removal of the object takes all that it meant. What was written since stays. Two that finish one
 // removal, or its own process that was only stopped, find nothing left and change nothing.
+//
+// Threads: of one call, so of one thread. Errors: those of the store; LeftRemoval::finish() keeps them, as
+// the next write tries again.
 #pragma once
 
 #include "store/array/array.h"

@@ -1,5 +1,6 @@
 // Small records of the pool itself (header, containers, snapshots): a checksum of key and body, then the
 // body.
+// Threads: that of the transaction. Errors: DER_CSUM; unseal() and BodyReader say false.
 #pragma once
 
 #include "base/wire.h"

@@ -3,6 +3,8 @@
 // since its snapshot may be gone.
 //
 // What is known belongs to an open container. Threads share it under ForkLock::containers.
+//
+// Errors: DER_EXIST for a name that is taken.
 #pragma once
 
 #include "base/not_copied.h"

@@ -1,4 +1,5 @@
 // The words of the store: epochs, object ids, conditions, durability.
+// Threads: any; pure.
 #pragma once
 
 #include "base/bytes.h"

@@ -10,6 +10,9 @@
 // its own key a record is intact.
 //
 // Where the medium verifies keys itself (Capabilities), a miss is proof, and none of this looks.
+//
+// Threads: that of the transaction. Errors: those of the transaction; a text says what is wrong with a
+// record.
 #pragma once
 
 #include "store/backend.h"

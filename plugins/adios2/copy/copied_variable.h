@@ -1,4 +1,5 @@
 // A variable of the current step of a file that is copied, or of the copy: its blocks and their bytes.
+// Threads: that of the file's engine. Errors: -DER_NOSYS, and what ADIOS2 throws.
 #pragma once
 
 #include <adios2.h>

@@ -1,5 +1,6 @@
 // For `stepstore copy`: what ADIOS2 reads from a file becomes a stream of Stepstore. It is a module of its
 // own. A process loads it that has loaded ADIOS2 and called stepstore_adios2_register().
+// Threads: one at a time; the message is each thread's own. Errors: negative DER_ codes.
 #pragma once
 
 #include "stepstore/export.h"

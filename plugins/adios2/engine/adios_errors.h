@@ -1,4 +1,5 @@
 // Errors in the types that ADIOS2's users catch.
+// Threads: any. An Error whose code has no counterpart among those types passes through.
 #pragma once
 
 #include "daos_errno.h"

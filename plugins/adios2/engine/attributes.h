@@ -1,4 +1,5 @@
 // Which attributes of an IO are new or changed since the last look.
+// Threads: that of the IO. Errors: -DER_NOTSUPPORTED.
 #pragma once
 
 #include "core_api.h"

@@ -1,4 +1,5 @@
 // The native engine: the engine type Stepstore in ADIOS2's own factory.
+// Threads: one registers, before engines are made. Errors: -DER_NOSYS.
 #pragma once
 
 #include "plugin_api.h"

@@ -2,6 +2,7 @@
 // What they open for reading is read by Stepstore if it lies in a pool. ADIOS2 takes such names for files of
 // BP3 or BP4, so these two engines are registered anew. For every other name, and for writing, the engine
 // is ADIOS2's own.
+// Threads: one registers, before engines are made. Errors: -DER_NOSYS.
 #pragma once
 
 #include <adios2/core/IO.h>

@@ -5,6 +5,8 @@
 // 2. Communicator=self: this process. Communicator=world: all of MPI_COMM_WORLD.
 // 3. Communicator=auto: those of the communicator that ADIOS2 tells of. Where it tells of none, the ranks of
 //    MPI_COMM_WORLD that open the same location in the same mode. Where no MPI runs, this process.
+//
+// Threads: one for each rank; the call is collective. Errors: those of form_group() (comm/communicator.h).
 #pragma once
 
 #include "parameters.h"

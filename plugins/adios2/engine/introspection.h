@@ -1,6 +1,7 @@
 // What ADIOS2's core asks an engine about a stream: steps, shapes, extremes, blocks, the memory of spans. The
 // native engine is one of these. The plugin has one that is in no IO, and makes it the variables' engine.
 // Only where the core can be used (misfit()).
+// Threads: that of the engine, one at a time. Errors: as ADIOS2's users catch them (adios_errors.h).
 #pragma once
 
 #include "adios_errors.h"

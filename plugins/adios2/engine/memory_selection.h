@@ -1,5 +1,6 @@
 // Memory selections: a block that lies inside of a larger array in the program's memory (ghost cells around
 // it).
+// Threads: no state is shared. Errors: -DER_INVAL.
 #pragma once
 
 #include "steps/types.h"

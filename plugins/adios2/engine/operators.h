@@ -1,5 +1,6 @@
 // ADIOS2's operators on the blocks of a stream. They are applied and undone with the headers of ADIOS2's
 // core, where these fit the ADIOS2 of the process. Elsewhere a variable with an operator is refused.
+// Threads: that of the engine. Errors: -DER_NOTSUPPORTED, -DER_CSUM, -DER_MISC with ADIOS2's own text.
 #pragma once
 
 #include "adios_types.h"

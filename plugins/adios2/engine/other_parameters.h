@@ -1,5 +1,6 @@
 // The parameters that ADIOS2's BP and SST engines have and this one does not: an adios2.xml that is switched
 // over often has some. Those engines pass over what they do not know, and so does this one.
+// Threads: any; pure.
 #pragma once
 
 #include <string_view>

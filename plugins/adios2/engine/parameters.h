@@ -1,5 +1,7 @@
 // The engine parameters of the plugin: docs/parameters.md. Names and values without regard to case, as
 // ADIOS2's own.
+// Threads: parsing is pure; say_remarks() may be called by any. Errors: -DER_INVAL, which lists what is
+// valid.
 #pragma once
 
 #include "comm/communicator.h"

@@ -1,4 +1,5 @@
 // What the plugin has of ADIOS2's core beyond the public interface.
+// Threads: that of the engine, one at a time. Errors: those of the Communicator and of the stream.
 #pragma once
 
 #include "stream_adapter.h"

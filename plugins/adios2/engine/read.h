@@ -1,5 +1,7 @@
 // The reading side of the plugin: makes the stream's variables and attributes known to ADIOS2's IO, and
 // forwards its gets.
+// Threads: one at a time, as all of an ADIOS2 engine. Errors: those of steps::Reader; -DER_INVAL and
+// -DER_NOTSUPPORTED for what ADIOS2 asks in vain.
 #pragma once
 
 #include "adios_types.h"

@@ -1,4 +1,6 @@
 // A stream that a program has opened, for writing or for reading: what both doors to the engine forward to.
+// Threads: one at a time, as all of an ADIOS2 engine. Errors: stepstore::Error; the doors translate
+// (adios_errors.h).
 #pragma once
 
 #include "read.h"

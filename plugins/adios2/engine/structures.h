@@ -1,5 +1,6 @@
 // Variables of structs. ADIOS2's public interface gives them to its own engines alone, so they need the
 // headers of its core (STEPSTORE_ADIOS2_CORE).
+// Threads: those of the IO. Errors: -DER_INVAL, -DER_NOTSUPPORTED.
 #pragma once
 
 #include "adios_types.h"

@@ -1,4 +1,6 @@
 // The writing side of the plugin: ADIOS2's puts to the timestep engine's.
+// Threads: one at a time, as all of an ADIOS2 engine. Errors: those of steps::Writer; -DER_INVAL and
+// -DER_NOTSUPPORTED for a put that cannot be.
 #pragma once
 
 #include "adios_types.h"

@@ -4,6 +4,9 @@
 // names the pool, and a writer makes it. After `local:`, a first part that is the label of a pool under the
 // root directory comes before a path. If there is none, and nothing follows it, a writer makes the pool with
 // this label.
+//
+// Threads: any; there is no state. Errors: -DER_INVAL, -DER_NONEXIST, and those of a pool that cannot be
+// opened.
 #pragma once
 
 #include "location/location.h"

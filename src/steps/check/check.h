@@ -1,5 +1,7 @@
 // Looks through the streams of a container: what is whole, what is damaged, what nothing refers to. Used by
 // `stepstore pool check`.
+// Threads: any; each check has a state of its own. Errors: -DER_NONEXIST, -DER_INVAL, and those of the store;
+// damage is a finding.
 #pragma once
 
 #include "stepstore/administration.h"

@@ -1,5 +1,6 @@
 // Where `array-adaptive` keeps the blobs: rows of steps with slots of the same sizes. array_adaptive.cc has
 // the protocol.
+// Threads: any; a Row does not change. Errors: -DER_OVERFLOW; -DER_CSUM and -DER_DF_INVAL for damage.
 #pragma once
 
 #include "steps/layouts/chunk_choice.h"

@@ -8,6 +8,8 @@
 // 3. The count begins anew with every 256th chunk. So a rank looks at no more chunks than that.
 //
 // Every process gets the same from the stream's record alone.
+//
+// Threads: any; pure.
 #pragma once
 
 #include "steps/stream_record.h"

@@ -6,6 +6,8 @@
 // A piece is written before its entry, and both before the blob that describes the step. So a reader that
 // knows a block from a blob finds the entries of all its pieces, each with a checksum of its own. A missing
 // entry is damage.
+//
+// Threads: any; the file system is the state. Errors: -DER_NOSYS, -DER_DF_INVAL, and the system's.
 #pragma once
 
 #include "base/files.h"

@@ -1,4 +1,6 @@
 // Where the data blocks lie: an array object per writer rank, or files (data_files.h). Appended step by step.
+// Threads: one at a time for each DataWriter or DataReader. Errors: those of the store; -DER_CSUM for data
+// that are not there.
 #pragma once
 
 #include "steps/layouts/layout.h"

@@ -5,6 +5,9 @@
 // A blob describes itself: step, rank, generation, length, checksums. So a layout needs no lock and no second
 // message to publish. A step is there when the blobs of all its ranks are. Blobs of 0 bytes do not exist: a
 // rank that put nothing has a header too.
+//
+// Threads: one at a time for each LayoutWriter, LayoutReader or BlobCollector. Errors: those of the store;
+// damage is thrown, what is not there yet is false or nullopt.
 #pragma once
 
 #include "comm/communicator.h"

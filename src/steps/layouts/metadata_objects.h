@@ -5,6 +5,9 @@
 // may have written, before it writes there: some steps ahead, so that it says so rarely. A process that
 // destroys them destroys up to the furthest of the ranks, and the side object last. A death in between
 // leaves all that the next one needs.
+//
+// Threads: one at a time, as the layout that uses it. Errors: those of the store, -DER_OVERFLOW if no object
+// is left for a step.
 #pragma once
 
 #include "steps/layouts/layout.h"

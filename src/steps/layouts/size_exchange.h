@@ -1,4 +1,5 @@
 // How the ranks of a collective layout tell each other the sizes of their blobs, or that these are stored.
+// Threads: one at a time for each rank. Errors: -DER_CANCELED, and those of the Communicator.
 #pragma once
 
 #include "comm/communicator.h"

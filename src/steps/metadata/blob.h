@@ -1,5 +1,6 @@
 // A blob: what one rank says about one step. A header of 112 bytes that describes and checks itself, then
 // five sections. The bytes are specified in docs/format-stream.md.
+// Threads: any; pure. Errors: -DER_CSUM, -DER_DF_INVAL, -DER_DF_INCOMPT, which name step and rank.
 #pragma once
 
 #include "base/bytes.h"

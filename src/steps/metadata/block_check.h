@@ -1,4 +1,5 @@
 // Whether a block can be put: its dimensions against those of its variable.
+// Threads: any; pure. Errors: what `refuse` throws.
 #pragma once
 
 #include "base/function_ref.h"

@@ -4,6 +4,9 @@
 //
 // All ranks of a reader that install the same blobs in the same order have the same state. So rank 0 knows
 // which other blobs (with definitions or plans of earlier steps) a step needs, and sends them along.
+//
+// Threads: one at a time; an installed step does not change but for what it decodes when asked. Errors:
+// -DER_DF_INVAL and -DER_CSUM for damage, -DER_INVAL for an id that is not there.
 #pragma once
 
 #include "base/function_ref.h"

@@ -6,6 +6,8 @@
 // find the batches before. For this the section of batch b holds the batches (b - lowbit(b), b]. It names the
 // step whose blob holds batch b - lowbit(b) (a Fenwick tree). So any reader reaches all of n batches in at
 // most log2(n) blobs. Nothing is stored more than log2(n) times.
+//
+// Threads: a DefinitionLog is for one; reading is pure. Errors: -DER_DF_INVAL for damage.
 #pragma once
 
 #include "base/function_ref.h"

@@ -1,3 +1,4 @@
+// Dictionary (decoder.h): variables and attributes by their names, as all ranks' definitions add up to them.
 #include "steps/metadata/decoder.h"
 
 #include "stepstore/error.h"

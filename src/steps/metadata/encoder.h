@@ -1,5 +1,7 @@
 // Makes the blobs of one writer rank. Nothing is allocated per put once the buffers have grown to a step's
 // size.
+// Threads: one at a time. Errors: -DER_INVAL for what cannot be put, -DER_OVERFLOW for a section beyond 4
+// GiB.
 #pragma once
 
 #include "base/function_ref.h"

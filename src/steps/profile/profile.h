@@ -1,4 +1,5 @@
 // What a rank spent its time on, in the references' terms. Times are seconds of wall clock.
+// Threads: one at a time. Errors: none.
 #pragma once
 
 #include "base/time_source.h"

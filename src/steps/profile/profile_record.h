@@ -4,6 +4,9 @@
 //   POOL/files/profiling.json                    the writers of the stream "main" of the container "default"
 //   POOL/files/profiling/CONTAINER/STREAM.json   those of any other
 //   POOL/files/profiling_readers...              the same of the last readers that asked for it
+//
+// Threads: one at a time. Errors: finish() says in its text what could not be written; profile_place() throws
+// the system's.
 #pragma once
 
 #include "base/files.h"

@@ -1,5 +1,6 @@
 // Which steps have which variables. A step that was put like the one before costs a comparison of its ranks'
 // plans.
+// Threads: one at a time, as the Reader. Errors: none; nullopt for a step that is not there.
 #pragma once
 
 #include "steps/metadata/decoder.h"

@@ -5,6 +5,9 @@
 // further range costs more. A run that lies in one piece in the block and in the program's memory is read
 // straight into that memory. A compressed block is fetched whole and decompressed once per run, however many
 // gets want parts of it.
+//
+// Threads: one at a time, as the Reader. Errors: -DER_CSUM for a block that does not match, and what `read`
+// throws.
 #pragma once
 
 #include "base/function_ref.h"

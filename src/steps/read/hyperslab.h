@@ -1,4 +1,5 @@
 // Boxes in N dimensions: which contiguous runs two of them share, and copying between their memory.
+// Threads: any; pure.
 #pragma once
 
 #include "base/function_ref.h"

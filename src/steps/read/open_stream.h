@@ -1,5 +1,7 @@
 // A stream that is open for reading: its segments as they are now, whether what was read is still there, and
 // the data of all segments.
+// Threads: one at a time, as the Reader. Errors: -DER_STALE for a stream that was replaced, -DER_NO_PERM, and
+// those of the store.
 #pragma once
 
 #include "steps/layouts/data_store.h"

@@ -1,5 +1,6 @@
 // How a reader that waits for a step passes the time between two looks at the stream. On Ceph a look is a few
 // round trips. So there it watches the stream, where it may, and is told when to look. Else it sleeps.
+// Threads: one at a time, as the Reader. Errors: those of KeyWatch.
 #pragma once
 
 #include "base/time_source.h"

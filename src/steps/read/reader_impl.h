@@ -1,4 +1,5 @@
 // What a Reader has and does, behind its public face.
+// Threads and errors: reader.h.
 #pragma once
 
 #include "comm/collective.h"

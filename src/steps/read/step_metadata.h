@@ -1,5 +1,6 @@
 // Questions to an installed step: which variables it has, their shapes, blocks, values and min/max, across
 // all writer ranks.
+// Threads: as the installed step. Errors: -DER_DF_INVAL for damage that shows only when a part is decoded.
 #pragma once
 
 #include "steps/metadata/decoder.h"

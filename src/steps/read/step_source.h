@@ -1,5 +1,7 @@
 // Where a reader's steps come from: finds them in the stream, waits for them, hands them to the other ranks,
 // reads ahead.
+// Threads: one at a time, as the Reader. Errors: -DER_NONEXIST, -DER_EP_OLD for a step that is gone,
+// -DER_CSUM and -DER_DF_INVAL for damage.
 #pragma once
 
 #include "steps/profile/profile.h"

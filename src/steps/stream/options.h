@@ -1,5 +1,6 @@
 // Every choice of a writer and a reader: the design space of the references. A choice that a reader needs is
 // recorded in the stream.
+// Threads: any; options are values. Errors: -DER_INVAL, which lists what is valid.
 #pragma once
 
 #include "steps/compression.h"

@@ -1,4 +1,5 @@
 // Which steps of a stream a reader shows: ADIOS2's BP5's SelectSteps.
+// Threads: one at a time, since it remembers what it counted. Errors: -DER_INVAL of the constructor.
 #pragma once
 
 #include <cstdint>

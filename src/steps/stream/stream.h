@@ -1,4 +1,6 @@
 // Finding, listing and removing streams.
+// Threads: any; there is no state. Errors: -DER_NONEXIST, -DER_INVAL, -DER_NOSYS, -DER_STALE for a stream
+// that was replaced.
 #pragma once
 
 #include "location/find/location.h"

@@ -1,5 +1,7 @@
 // The catalogue of a container: one key-value object that maps a stream's name to its record: everything a
 // reader has to know.
+// Threads: they may share a Catalogue. Errors: -DER_CSUM, -DER_DF_INVAL and -DER_DF_INCOMPT of a record, and
+// those of the store.
 #pragma once
 
 #include "steps/stream_record.h"

@@ -1,5 +1,6 @@
 // One writer per stream: rank 0 of a writer holds the lease of the stream (client/lease.h). The leases of a
 // container's streams lie in one key-value object, each under the name of its stream (docs/format-stream.md).
+// Threads: as client/lease.h. Errors: -DER_BUSY, -DER_STALE.
 #pragma once
 
 #include "client/lease.h"

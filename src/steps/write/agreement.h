@@ -15,6 +15,9 @@
 //
 // Not seen here: a shape that one rank changes and another one, whose shape stays, does not: that one has
 // nothing new to say. Readers find it.
+//
+// Threads: one at a time for each rank. Errors: -DER_INVAL for ranks that contradict each other, and those of
+// the store.
 #pragma once
 
 #include "client/numbered_log.h"

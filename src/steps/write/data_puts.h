@@ -2,6 +2,7 @@
 // settled when it is put (of those that may be compressed: when they are), so blocks may go in any order.
 // Large ones are written from the program's memory, small ones are copied together when they are put. All
 // that is due goes in one request.
+// Threads: one at a time, as the Writer. Errors: those of the DataWriter; the caller's step is lost then.
 #pragma once
 
 #include "steps/block_operator.h"

@@ -6,6 +6,8 @@
 // (Communicator::watch). Where steps need not wait for anybody they look when they end one, at most ten
 // times a second. Then each looks at one other process of its machine, in turn, so that every process is
 // looked at each tenth of a second. It tells the others of a dead one.
+//
+// Threads: one at a time for each rank. Errors: -DER_CANCELED, which names the rank and the reason.
 #pragma once
 
 #include "base/time_source.h"

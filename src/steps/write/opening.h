@@ -1,4 +1,6 @@
 // Opening a stream to write it: a new one, one in the place of another, or an appended one.
+// Threads: one, on rank 0. Errors: -DER_BUSY, -DER_INVAL for options that do not fit the stream, and those of
+// the store.
 #pragma once
 
 #include "steps/stream/options.h"

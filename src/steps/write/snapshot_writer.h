@@ -1,5 +1,6 @@
 // Stores steps in one place, and keeps each by a snapshot. The protocol is that of
 // layouts/reference/step_snapshots.h.
+// Threads: one at a time for each rank. Errors: -DER_CANCELED on the ranks that did not fail themselves.
 #pragma once
 
 #include "steps/layouts/layout.h"

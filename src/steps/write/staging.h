@@ -1,5 +1,6 @@
 // Memory of ours for blocks that wait: in chunks that stay where they are until clear(), and are used again
 // after it.
+// Threads: one at a time. Errors: std::bad_alloc.
 #pragma once
 
 #include "base/bytes.h"

@@ -1,4 +1,5 @@
 // What a Writer has and does, behind its public face.
+// Threads and errors: writer.h.
 #pragma once
 
 #include "base/wire.h"

@@ -8,6 +8,8 @@
 // A cut treats an extent's bulk blocks in this way. Whole blocks stay where they are and belong to one part
 // each. The block that is cut becomes two small inline records. So every byte of an extent file belongs to at
 // most one record, and so does every unit of it (backend.h) that can be given back.
+//
+// Threads: of one call, so of one thread. Errors: DER_INVAL, DER_OVERFLOW; DER_CSUM for damage.
 #pragma once
 
 #include "base/not_copied.h"

@@ -1,3 +1,4 @@
+// Takes the request of a read or write apart: by chunks, and these by the targets that hold them.
 #include "store/array/array.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// ArrayUpdate: cuts and retires the extents that an update meets, and puts new ones (array.h says how).
 #include "store/array/array.h"
 #include "store/removal.h"
 

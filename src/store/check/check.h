@@ -3,6 +3,9 @@
 // A check takes no lock and may run beside writers. It sees meta and each target at different moments, each
 // in one read transaction. While others write, these need not agree. So what looks wrong between them is
 // looked at again before it is reported (confirmed()).
+//
+// Threads: one for each Check. Errors: damage becomes a finding; what says nothing of the pool is thrown
+// (says_damage()).
 #pragma once
 
 #include "store/object.h"

@@ -1,3 +1,4 @@
+// The check of the pool's own records, in the target meta().
 #include "store/check/check.h"
 
 #include "store/failure.h"

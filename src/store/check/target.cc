@@ -1,3 +1,4 @@
+// The check of a target's records: each is intact, lies in its place, and belongs to what meta knows.
 #include "store/check/check.h"
 
 #include "store/failure.h"

@@ -15,6 +15,8 @@
 // that destroys it takes the exclusive lock and gives the format file its unfinished name. Then it removes
 // everything else, then that file, and last the lock file. A process that opened the lock file meanwhile sees
 // that it has no name, and begins again.
+//
+// Threads: a Creation is for one; several threads and processes may make the same pool, which step 1 decides.
 #pragma once
 
 #include "base/not_copied.h"

@@ -1,6 +1,7 @@
 // A persistent ordered map of byte strings. An update makes a new root that shares every untouched node with
 // the old one. So a root is a snapshot that costs a pointer. The map is a treap whose priorities are hashes
 // of the keys, so the same content always has the same shape.
+// Threads: a tree does not change, and may be shared. Errors: std::bad_alloc.
 #pragma once
 
 #include "base/bytes.h"

@@ -4,6 +4,9 @@
 // A notify ends when all watchers have answered, or after a second: one that was killed does not answer until
 // its watch is over. So nobody waits for a notify. At most so many of a process are under way on a target at
 // a time, and further ones are left out.
+//
+// Threads: any. Errors: DER_TIMEDOUT if the process is ending (cluster.h). Else an announcement that fails is
+// lost, and watch() gives nullptr if keys cannot be watched.
 #pragma once
 
 #include "store/rados/index.h"

@@ -1,4 +1,6 @@
 // The four functions of the back end.
+// Threads: any. Errors: DER_EXIST, DER_NONEXIST, DER_BUSY, DER_INVAL, DER_DF_INVAL, DER_DF_INCOMPT,
+// DER_NOTSUPPORTED, and those of the cluster (errors.h).
 #pragma once
 
 #include "store/backend.h"

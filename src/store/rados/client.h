@@ -11,6 +11,9 @@
 //    new number, and appends anew in new lanes.
 // 5. An update that drops the last reference to extents notes them on the target. The note goes when their
 //    objects are gone. What a dead client has noted is removed by the process that cleans up.
+//
+// Threads: any, under locks of their own; a Lane is of the one that took it. Errors: DER_CSUM, DER_NOSPACE,
+// DER_OVERFLOW, and those of the cluster.
 #pragma once
 
 #include "stepstore/error.h"

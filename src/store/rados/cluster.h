@@ -4,6 +4,9 @@
 // /etc/ceph/ceph.conf, and CEPH_ARGS, whose --id names the user. It is made at first use and lasts as long as
 // the process: it ends at the exit, before the static objects of librados, which librados' threads use. A
 // forked child makes its own, since librados' threads do not survive a fork. It never touches its parent's.
+//
+// Errors: an operation's code is what librados says, and failed() makes it an Error; DER_TIMEDOUT if the
+// process is ending.
 #pragma once
 
 #include "base/bytes.h"

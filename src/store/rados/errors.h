@@ -1,4 +1,5 @@
 // The one translation of librados' errors.
+// Threads: any; pure.
 #pragma once
 
 #include "stepstore/error.h"

@@ -1,5 +1,6 @@
 // What the module takes from the library that loads it, where there must be one for both. The locks that are
 // held over a fork have an order, so the module must not have its own.
+// Threads: any. Errors: none.
 #pragma once
 
 #include "base/fork.h"

@@ -1,5 +1,7 @@
 // The index of a target: the omap of one RADOS object. How keys and values lie there, and reads of many of
 // them in one operation, which shows them all at one moment.
+// Threads: an Index may be shared, a Fetch and a Cover are of one transaction. Errors: DER_CSUM for damage,
+// and those of the cluster.
 #pragma once
 
 #include "store/backend.h"

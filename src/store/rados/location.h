@@ -1,5 +1,6 @@
 // The path of a pool on a Ceph cluster: rados://POOL[/NAMESPACE]. Without a namespace it is the default one,
 // "". The part of the back end that every build has.
+// Threads: any; pure. Errors: none; nullopt for what is no such path.
 #pragma once
 
 #include "location/location.h"

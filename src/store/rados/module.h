@@ -1,5 +1,6 @@
 // How the library asks its RADOS module for the back end. The module is loaded at the first use of a location
 // rados://, so that other programs do without librados and what that needs.
+// Threads: any. Errors: DER_NOSYS if the module is not there or of another version.
 #pragma once
 
 #include "store/backend.h"

@@ -18,6 +18,9 @@
 // extents go, if they are the pool's, and then the owner's record. 3. All other objects that begin with ID.
 // 4. The header. A process that makes or updates a pool watches the header. So what a dead maker left is told
 // from one at work.
+//
+// Threads: any. Errors: DER_DF_INVAL and DER_DF_INCOMPT of a header, DER_STALE if the pool was removed
+// meanwhile, and those of the cluster.
 #pragma once
 
 #include "store/rados/target.h"

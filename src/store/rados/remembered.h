@@ -1,5 +1,6 @@
 // What a process remembers of a target between updates. It may be out of date, which does no harm: an update
 // that relies on it has it verified by the cluster, and is refused where it does not hold.
+// Threads: any. Errors: none.
 #pragma once
 
 #include "store/rados/index.h"

@@ -1,5 +1,7 @@
 // A pool that somebody in this process has open, and what becomes of it in a forked child: the child connects
 // anew at the first use, and leaves what its parent had alone.
+// Threads: any. Errors: DER_NONEXIST, DER_BUSY, DER_STALE if the pool was removed meanwhile, and those of the
+// cluster.
 #pragma once
 
 #include "store/rados/pool.h"

@@ -1,6 +1,7 @@
 // A target on RADOS. An update is one operation on the object of its index: the conditions, then the changes.
 // The cluster carries it out as a whole or refuses it, so there is no lock, and a process that dies leaves
 // nothing half done. docs/design/rados-backend.md has the argument.
+// Threads: any, as every Target. Errors: those of the cluster; DER_CSUM for damage.
 #pragma once
 
 #include "store/rados/announcer.h"

@@ -9,6 +9,9 @@
 //   the process remembers will do, and a guess that there is nothing. So an update of something new needs no
 //   read.
 // What does not hold any more when it is looked up again makes the body begin again (Again).
+//
+// Threads: that of the call. Errors: Again, which begins the body again; DER_CSUM for damage, DER_INVAL for a
+// key or value that is too large.
 #pragma once
 
 #include "base/found_twice.h"

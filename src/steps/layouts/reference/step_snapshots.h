@@ -19,6 +19,9 @@
 // Data blocks are not overwritten: each step's blocks lie after those of the step before, as with
 // StepMode::extend, and are read as they are now. The blocks of gone steps take space as long as a snapshot
 // from the time before their removal stays: those of the kept steps, until these are removed too.
+//
+// Threads: one at a time, as the layout that uses it. Errors: -DER_CSUM and -DER_DF_INVAL for a damaged
+// entry, -DER_EP_OLD for a step that is gone, and those of the store.
 #pragma once
 
 #include "steps/layouts/layout.h"

@@ -20,6 +20,8 @@
 //    file's size stays, so its end is never reused. The holder of the lock removes a file without a block
 //    left that nobody appends to. Who takes over a file looks, once it holds the lock, whether the file still
 //    has a name.
+//
+// Errors: -DER_CSUM for a reference or file that is damaged, else those of the system (base/system_error.h).
 #pragma once
 
 #include "base/files.h"

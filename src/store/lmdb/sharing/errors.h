@@ -1,4 +1,5 @@
 // The one translation of LMDB's errors into DER_* codes.
+// Threads: any; pure.
 #pragma once
 
 #include "base/system_error.h"

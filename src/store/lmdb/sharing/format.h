@@ -22,6 +22,9 @@
 //   meta/, target-000/  a target each: data.mdb and lock.mdb (LMDB), *.ext (extents.h)
 //
 // In a directory of targets-in: target-000/ ..., and the file stepstore.targets, which names their pool.
+//
+// Threads: any; creation.h decides which one writes. Errors: DER_NONEXIST, DER_DF_INCOMPT, DER_DF_INVAL, and
+// the system's.
 #pragma once
 
 #include "base/files.h"

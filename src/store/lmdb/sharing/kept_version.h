@@ -48,6 +48,9 @@
 // half the bound of what a reader may pin (environment_space.cc). They can also truncate, remove or replace
 // files. Then a reader is as one without a keeper: it goes on trying. So does a reader beside writers of an
 // older version.
+//
+// Threads: one at a time for each object. Errors: none; a file that cannot be read or is damaged counts as
+// none.
 #pragma once
 
 #include "base/files.h"

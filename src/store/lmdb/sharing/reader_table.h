@@ -16,6 +16,9 @@
 //    - Of two that close at once, the first may find the lock of the other. Then the other one cuts.
 //    - LMDB's locks are the process's, and go when any descriptor of the file is closed. So this one stays
 //      open as long as LMDB has the file open. A forked child has none of these locks.
+//
+// Threads: begin() may be called by several, which Opening lets take turns; open() and close() are for one.
+// Errors: DER_DF_INVAL of open(); begin() returns LMDB's code or an errno.
 #pragma once
 
 #include "base/files.h"

@@ -30,6 +30,8 @@
 //    the order of writes, but a power failure need not. So a slot carries the mark of its file and of the
 //    machine's run. Entries under another mark (also in a copy of the pool), and entries that fail their
 //    checksum, are dropped.
+//
+// Threads: any, under a lock of its own.
 #pragma once
 
 #include "base/not_copied.h"

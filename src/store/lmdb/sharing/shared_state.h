@@ -6,6 +6,9 @@
 // every process. After a power failure the file may be older than the last epoch given. The boot id shows
 // that. Then the clock goes on from its ceiling. This bound is written and synced before any epoch above it
 // is given (about every ten seconds).
+//
+// Threads: any, of any process. Errors: DER_DF_INVAL for a file that is missing or damaged, DER_NO_PERM if it
+// cannot be written, and the system's.
 #pragma once
 
 #include "base/files.h"

@@ -1,5 +1,6 @@
 // What a process that may write does for readers without a slot, at one target: kept_version.h says what and
 // why it is safe.
+// Threads: any, under a lock of its own. Errors: none; a keep that fails is tried again later.
 #pragma once
 
 #include "base/files.h"

@@ -15,6 +15,8 @@
 // A failed sync is told once to each open descriptor, and not to those opened later. So it is counted on the
 // target's line of the file `writers` (FailedSyncs). Each process sees it there, also when the one that met
 // it has ended, and mends it before its own sync.
+//
+// Threads: one at a time for each file. Errors: false, and errno.
 #pragma once
 
 #include "base/files.h"

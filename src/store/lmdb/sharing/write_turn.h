@@ -1,5 +1,7 @@
 // A writer's turn at a target: taken before LMDB's own lock on writers, so that a waiting writer knows for
 // whom it waits.
+// Threads: a turn is of the one that took it; several wait for it. Errors: -DER_TIMEDOUT after the limit,
+// -DER_CANCELED if the caller is asked to stop.
 #pragma once
 
 #include "base/interrupt.h"

@@ -7,6 +7,9 @@
 // Every writer needs it: what the file says of dead processes holds only if no writer goes without. Nothing
 // in it outlives a run of the machine, so it is never synced. It is as long as what was used of it, so that a
 // copy that knows no holes takes no more.
+//
+// Threads: any; the words are atomic, and a slot is guarded by Reservations. Errors: nullptr or false if
+// there is no file to write; require_line() throws why.
 #pragma once
 
 #include "base/files.h"
