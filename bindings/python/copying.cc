@@ -13,7 +13,7 @@
 #include "steps/layouts/data_store.h"
 #include "steps/layouts/layout.h"
 #include "steps/layouts/reference/step_snapshots.h"
-#include "steps/stream/catalogue.h"
+#include "steps/stream/stream_list.h"
 #include "steps/stream_record.h"
 
 namespace stepstore::python {

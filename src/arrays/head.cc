@@ -14,7 +14,7 @@ namespace stepstore::arrays {
 namespace {
 
 // The user's half of the upper part of our ids, apart from that of streams and fields.
-constexpr std::uint32_t catalogue_hi = 0x53530201;
+constexpr std::uint32_t name_list_hi = 0x53530201;
 constexpr std::uint32_t data_hi = 0x53530202;
 // The space of our names: `uuidgen --md5 --namespace` with it gives the same ids.
 constexpr uuid_t name_space = {0x8a, 0x2f, 0x3c, 0x61, 0x5d, 0x0e, 0x4b, 0x7a,
@@ -65,9 +65,9 @@ ObjectId head_id(const Container& container, const std::string& name)
                                ObjectType::key_value);
 }
 
-KeyValue open_catalogue(const Container& container, Access access)
+KeyValue open_name_list(const Container& container, Access access)
 {
-    return container.key_value(container.object_id(0, catalogue_hi, ObjectType::key_value), access);
+    return container.key_value(container.object_id(0, name_list_hi, ObjectType::key_value), access);
 }
 
 ObjectId data_id(const Container& container, std::uint64_t number, const std::string& object_class)

@@ -24,7 +24,7 @@
 // Nobody waits for another writer, so none has to be told dead from alive. Of several that publish at once
 // one succeeds each time. A version is never there twice, so neither are the bytes of a header. A process
 // that was stopped, and goes on later, finds another header in 3. It has read what it removes of an older
-// array, attributes and the entry in the catalogue, before 3. It removes these after 3 if they are still the
+// array, attributes and the entry in the name list, before 3. It removes these after 3 if they are still the
 // same.
 //
 // Threads: one at a time for each Head. Errors: -DER_CSUM and -DER_DF_INVAL for damage, -DER_MISMATCH for two
@@ -45,7 +45,7 @@ namespace stepstore::arrays {
 // From the name's MD5; of "" the location's own, which has attributes only.
 ObjectId head_id(const Container& container, const std::string& name);
 // Names as keys. What is in it may be an array, the head says so.
-KeyValue open_catalogue(const Container& container, Access access);
+KeyValue open_name_list(const Container& container, Access access);
 ObjectId data_id(const Container& container, std::uint64_t number, const std::string& object_class);
 
 inline constexpr std::size_t longest_name = 1024;

@@ -78,17 +78,17 @@ void Store::Session::enter(const std::string& name)
     std::random_device random;
     std::byte unique[8];
     store_little(unique, std::uint64_t{random()} << 32 | random());
-    open_catalogue(*container, Access::read_write).put(name, unique);
+    open_name_list(*container, Access::read_write).put(name, unique);
 }
 
 std::optional<std::vector<std::byte>> Store::Session::entry(const std::string& name) const
 {
-    return open_catalogue(*container, Access::read_only).get(name);
+    return open_name_list(*container, Access::read_only).get(name);
 }
 
 void Store::Session::forget(const std::string& name, const std::optional<std::vector<std::byte>>& entry)
 {
-    if (entry) open_catalogue(*container, Access::read_write).remove_if(name, *entry);
+    if (entry) open_name_list(*container, Access::read_write).remove_if(name, *entry);
     entered_.erase(name);
     append_places.erase(name);
 }

@@ -62,7 +62,7 @@ struct Store::Session : NotCopied {
     // Of rank 0.
     std::uint64_t take_numbers(std::uint64_t count); // of data objects: the first of them
     void make_known(Head& head); // first write of an array: enters its name, collects what the dead have left
-    void enter(const std::string& name); // in the catalogue
+    void enter(const std::string& name); // in the name list
     std::optional<std::vector<std::byte>> entry(const std::string& name) const;
     // After a removal. entry: as it was before it; another process may have entered a new array since.
     void forget(const std::string& name, const std::optional<std::vector<std::byte>>& entry);

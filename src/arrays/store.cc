@@ -347,7 +347,7 @@ std::vector<std::string> Store::list()
     Session& session = *session_;
     return decode_names(on_root(session, "list", {}, nullptr, [&] {
         std::vector<std::string> names;
-        for (std::string& name : open_catalogue(*session.container, Access::read_only).list()) {
+        for (std::string& name : open_name_list(*session.container, Access::read_only).list()) {
             // Entered before it was there, or gone.
             if (session.head(name)->exists()) names.push_back(std::move(name));
         }

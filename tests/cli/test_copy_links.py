@@ -285,8 +285,8 @@ def test_the_directory_of_a_record_is_not_believed(cli):
             record[at : at + len(directory)] = forged.encode()
             body = bytes(record[FRAME:])
             record[FRAME - 8 : FRAME] = struct.pack("<Q", xxhash.XXH3_64bits(body, len(body)))
-            with box.key_value(box.object_id(0, plan.STREAMS_HI)) as catalogue:
-                catalogue["main"] = bytes(record)
+            with box.key_value(box.object_id(0, plan.STREAMS_HI)) as streams:
+                streams["main"] = bytes(record)
             watch = Watch(house.parent / Path(outside).name)
             code, said = copy(cli, "s", "q")
             assert not watch.seen()

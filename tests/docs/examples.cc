@@ -5,7 +5,7 @@
 #include "steps/layouts/layout.h"
 #include "steps/layouts/reference/step_snapshots.h"
 #include "steps/metadata/encoder.h"
-#include "steps/stream/catalogue.h"
+#include "steps/stream/stream_list.h"
 #include "store/keys.h"
 #include "store/record.h"
 #include "support/temporary.h"

@@ -2,7 +2,7 @@
 #include "steps/altered_blob.h"
 #include "steps/check/check.h"
 #include "steps/model.h"
-#include "steps/stream/catalogue.h"
+#include "steps/stream/stream_list.h"
 #include "support/report.h"
 #include "support/temporary.h"
 #include "support/thread_group.h"
@@ -192,10 +192,10 @@ TEST_P(Damage, ADamagedRecordIsNamedAndTheStreamCanBeWrittenAnew)
     {
         const Pool pool = Pool::connect(location);
         const Container container = pool.open_container("default");
-        KeyValue catalogue = container.key_value(catalogue_id(container));
-        std::vector<std::byte> record = catalogue.get("main").value();
+        KeyValue list = container.key_value(stream_list_id(container));
+        std::vector<std::byte> record = list.get("main").value();
         record[record.size() / 2] ^= std::byte{16};
-        catalogue.put("main", record);
+        list.put("main", record);
     }
     EXPECT_THROW(Reader(location, {}, self_communicator()), Error);
     EXPECT_TRUE(check_streams(location, false).damaged());

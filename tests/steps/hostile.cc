@@ -3,8 +3,8 @@
 #include "steps/check/check.h"
 #include "steps/layouts/data_files.h"
 #include "steps/model.h"
-#include "steps/stream/catalogue.h"
 #include "steps/stream/stream.h"
+#include "steps/stream/stream_list.h"
 #include "support/processes.h"
 #include "support/temporary.h"
 
@@ -38,7 +38,7 @@ protected:
         change(record);
         const Pool pool = Pool::connect(location_, Access::read_write);
         const Container container = pool.open_container(opened.location.container, Access::read_write);
-        Catalogue(container, location_, Access::read_write).put(opened.location.stream, record);
+        StreamList(container, location_, Access::read_write).put(opened.location.stream, record);
     }
 
     // In a process that has so much memory of its own.

@@ -1,7 +1,7 @@
 // Where streams live: the grammar of locations, what is made, what is refused, replacement.
 #include "steps/model.h"
-#include "steps/stream/catalogue.h"
 #include "steps/stream/stream.h"
+#include "steps/stream/stream_list.h"
 #include "stepstore/administration.h"
 #include "stepstore/client.h"
 #include "support/errors.h"
@@ -198,11 +198,11 @@ TEST_F(Locations, ANewerStreamIsRefusedAndNotReplaced)
     {
         const Pool opened = Pool::connect(pool);
         const Container container = opened.open_container("default");
-        KeyValue catalogue = container.key_value(catalogue_id(container));
-        std::vector<std::byte> record = catalogue.get("main").value();
+        KeyValue list = container.key_value(stream_list_id(container));
+        std::vector<std::byte> record = list.get("main").value();
         store_little<std::uint32_t>(record.data() + 4, 9);
         store_little<std::uint32_t>(record.data() + 8, 9);
-        catalogue.put("main", record);
+        list.put("main", record);
     }
     EXPECT_NE(message_of([&] { value_in(pool); }, -DER_DF_INCOMPT).find("newer Stepstore"),
               std::string::npos);

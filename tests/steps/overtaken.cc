@@ -2,8 +2,8 @@
 // that goes on then. The other one's stream stays as it is, and there is never a second writer beside it.
 #include "support/overtaken.h"
 #include "steps/model.h"
-#include "steps/stream/catalogue.h"
 #include "steps/stream/stream.h"
+#include "steps/stream/stream_list.h"
 #include "steps/stream/writer_lease.h"
 #include "support/errors.h"
 
@@ -46,7 +46,7 @@ protected:
     }
     std::optional<StreamRecord> record() const
     {
-        return Catalogue(container(), location, Access::read_only).find("main");
+        return StreamList(container(), location, Access::read_only).find("main");
     }
     // What others do meanwhile: they replace the stream by one of three steps.
     void replace()

@@ -130,13 +130,13 @@ def _fill(library: ctypes.CDLL, source: Path, place: Place, options: Options, re
 
 
 def _rename(container: Container, at_work: str, name: str) -> None:
-    with container.key_value(container.object_id(0, STREAMS_HI)) as catalogue:
-        record = catalogue.get(at_work)
-        if record is None or catalogue.put_if(name, record, None):
+    with container.key_value(container.object_id(0, STREAMS_HI)) as streams:
+        record = streams.get(at_work)
+        if record is None or streams.put_if(name, record, None):
             return
         # Put by this copy before it died, and maybe appended to since: its first segment is the same.
         first, there = (
-            _core.stream_record(one, name)["segments"][0]["first"] for one in (record, catalogue[name])
+            _core.stream_record(one, name)["segments"][0]["first"] for one in (record, streams[name])
         )
         if first != there:
             raise Error(
@@ -147,7 +147,7 @@ def _rename(container: Container, at_work: str, name: str) -> None:
 
 
 def _forget(container: Container, at_work: str) -> None:
-    with container.key_value(container.object_id(0, STREAMS_HI)) as catalogue:
-        catalogue.remove(at_work)
+    with container.key_value(container.object_id(0, STREAMS_HI)) as streams:
+        streams.remove(at_work)
     with container.key_value(container.object_id(0, LEASES_HI)) as leases:
         leases.remove(at_work)

@@ -403,12 +403,12 @@ class ContainerCopy:
 
     def _publish(self, then: Container, plan: Plan, target_pool: Pool) -> None:
         self._mark.require_mine()
-        with self._to.key_value(self._to.object_id(0, STREAMS_HI)) as catalogue:
+        with self._to.key_value(self._to.object_id(0, STREAMS_HI)) as streams:
             for stream in plan.streams:
                 record = _core.moved_record(stream.record, self._to._handle, stream.firsts, stream.steps)
-                if not catalogue.put_if(stream.target_name, record, None):
-                    self._require_published(catalogue[stream.target_name], stream)
-                elif self.options.verify and catalogue[stream.target_name] != record:
+                if not streams.put_if(stream.target_name, record, None):
+                    self._require_published(streams[stream.target_name], stream)
+                elif self.options.verify and streams[stream.target_name] != record:
                     raise differs(f"the stream {stream.name}", "its record")
         self.report.streams += len(plan.streams)
         if plan.dataset:

@@ -161,14 +161,14 @@ def stream_names(container: Container) -> list[str]:
     return _names_in(container, STREAMS_HI)
 
 
-def _names_in(container: Container, catalogue: int) -> list[str]:
-    with container.key_value(container.object_id(0, catalogue), read_only=True) as names:
+def _names_in(container: Container, half: int) -> list[str]:
+    with container.key_value(container.object_id(0, half), read_only=True) as names:
         return sorted(map(decode_key, names.raw_keys()))
 
 
 def stream_record(container: Container, name: str) -> bytes | None:
-    with container.key_value(container.object_id(0, STREAMS_HI), read_only=True) as catalogue:
-        return catalogue.get(name)
+    with container.key_value(container.object_id(0, STREAMS_HI), read_only=True) as streams:
+        return streams.get(name)
 
 
 def _not_a_snapshot(key: bytes) -> bool:
@@ -195,8 +195,8 @@ def items_of_stream(stream: Stream, objects: list[ObjectId]) -> list[Item]:
 # ---- the other owners: objects by id, with what to do of each
 def _items_of_arrays(source: Container, target: Container, objects: list[ObjectId]) -> dict[ObjectId, Item]:
     data = sorted((oid for oid in objects if user_half(oid) == ARRAY_DATA_HI), key=_number)
-    catalogue = source.object_id(0, ARRAYS_HI)
-    items = {catalogue: Item(catalogue, target.object_id(0, ARRAYS_HI), makes_valid=True)}
+    name_list = source.object_id(0, ARRAYS_HI)
+    items = {name_list: Item(name_list, target.object_id(0, ARRAYS_HI), makes_valid=True)}
     for name in ["", *_names_in(source, ARRAYS_HI)]:
         head = _core.array_head(source._handle, name)
         items[head] = Item(

@@ -304,15 +304,15 @@ void check_container(const Pool& pool, const std::string& label, const Location&
 {
     const std::string where = pool.location() + "/" + label;
     const Container container = pool.open_container(label, Access::read_only);
-    const Catalogue catalogue(container, where, Access::read_only);
+    const StreamList list(container, where, Access::read_only);
     std::vector<StreamRecord> records;
     bool complete = true;
     bool found = false;
-    for (const std::string& name : catalogue.streams()) {
+    for (const std::string& name : list.streams()) {
         const bool wanted = !location.stream_given || name == location.stream;
         found |= wanted;
         try {
-            const auto record = catalogue.find(name);
+            const auto record = list.find(name);
             if (!record) continue; // removed meanwhile
             records.push_back(*record);
             if (wanted)

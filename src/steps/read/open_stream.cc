@@ -25,7 +25,7 @@ Container container_of(const Pool& pool, const OpenedStream& opened)
 OpenStream::OpenStream(OpenedStream opened)
     : opened_(std::move(opened)), pool_(Pool::connect(opened_.location.pool, Access::read_only)),
       container_(container_of(pool_, opened_)),
-      catalogue_(container_, opened_.location.pool + "/" + opened_.location.container, Access::read_only)
+      list_(container_, opened_.location.pool + "/" + opened_.location.container, Access::read_only)
 {
     take_record(StreamRecord(opened_.record));
 }
@@ -44,7 +44,7 @@ const StreamRecord& OpenStream::segment_of(std::uint64_t step) const
 
 StreamRecord OpenStream::look()
 {
-    auto now = catalogue_.find(opened_.location.stream);
+    auto now = list_.find(opened_.location.stream);
     if (!now || now->origin != opened_.record.origin) throw replaced_error(opened_.location.text(), now);
     if (now->generation == opened_.record.generation) return std::move(*now);
     for (const auto& [generation, segment] : segments_) {
@@ -79,8 +79,8 @@ void OpenStream::keep_readers_profile(std::string_view json) const
     const Location& location = opened_.location;
     const Pool pool = Pool::connect(location.pool, Access::read_write);
     const Container container = pool.open_container(location.container, Access::read_write);
-    const Catalogue catalogue(container, location.pool + "/" + location.container, Access::read_only);
-    const auto now = catalogue.find(location.stream);
+    const StreamList list(container, location.pool + "/" + location.container, Access::read_only);
+    const auto now = list.find(location.stream);
     if (!now || now->origin != opened_.record.origin) throw replaced_error(location.text(), now);
     container.key_value(now->side).put(profile_key(ProfileSide::readers), as_bytes(json));
 }

@@ -7,8 +7,8 @@
 #include "steps/layouts/data_store.h"
 #include "steps/layouts/layout.h"
 #include "steps/profile/profile_record.h"
-#include "steps/stream/catalogue.h"
 #include "steps/stream/stream.h"
+#include "steps/stream/stream_list.h"
 #include "steps/stream/writer_lease.h"
 
 #include <algorithm>
@@ -44,7 +44,7 @@ public:
     void note_seen(std::uint64_t end) { seen_ = std::max(seen_, end); }
     LeaseWatch& writer();
     // Of what writers announce: each part of a step, the end of the stream.
-    std::optional<KeyWatch> watch() const { return catalogue_.watch(opened_.location.stream); }
+    std::optional<KeyWatch> watch() const { return list_.watch(opened_.location.stream); }
     // The profile of readers, where the pool has no directory for it. -DER_NO_PERM, -DER_STALE.
     void keep_readers_profile(std::string_view json) const;
     // What the stream itself holds; empty: nothing.
@@ -55,7 +55,7 @@ private:
     OpenedStream opened_;
     Pool pool_;
     Container container_;
-    Catalogue catalogue_;
+    StreamList list_;
     std::map<std::uint64_t, StreamRecord> segments_; // by generation
     std::uint64_t seen_ = 0;
     std::optional<LeaseWatch> writer_;

@@ -79,10 +79,10 @@ OpenedStream find_stream(const std::string& text, std::uint64_t snapshot)
     }
     if (snapshot != 0) container = container->at_snapshot(snapshot);
     const std::string where = location.pool + "/" + location.container;
-    const Catalogue catalogue(*container, where, Access::read_only);
-    auto record = catalogue.find(location.stream);
+    const StreamList list(*container, where, Access::read_only);
+    auto record = list.find(location.stream);
     if (!record) {
-        const std::vector<std::string> streams = catalogue.streams();
+        const std::vector<std::string> streams = list.streams();
         throw Error(-DER_NONEXIST,
                     "there is no stream '" + location.stream + "' in " + where +
                         (streams.empty() ? ": it has no stream" : "; it has " + joined(streams)));
@@ -100,7 +100,7 @@ std::vector<std::string> list_streams(const std::string& text)
     Location location = resolve_location(text);
     require_pool(location, text);
     const Container container = pool_of(location).open_container(location.container, Access::read_only);
-    return Catalogue(container, location.pool + "/" + location.container, Access::read_only).streams();
+    return StreamList(container, location.pool + "/" + location.container, Access::read_only).streams();
 }
 
 void remove_stream(const std::string& text)
@@ -110,14 +110,13 @@ void remove_stream(const std::string& text)
     Container container = pool.open_container(opened.location.container, Access::read_write);
     Lease lease = take_stream(container, opened.location.stream, opened.location.text(),
                               WriterOptions().writer_timeout);
-    Catalogue catalogue(container, opened.location.pool + "/" + opened.location.container,
-                        Access::read_write);
+    StreamList list(container, opened.location.pool + "/" + opened.location.container, Access::read_write);
     // No writer changes it any more, unless it took over from this process, which was stopped.
-    if (const auto there = catalogue.bytes(opened.location.stream)) {
-        const StreamRecord record = catalogue.decode(*there, opened.location.stream);
+    if (const auto there = list.bytes(opened.location.stream)) {
+        const StreamRecord record = list.decode(*there, opened.location.stream);
         require_still_held(lease, opened.location.text());
-        if (!catalogue.remove_if(opened.location.stream, *there))
-            throw replaced_error(opened.location.text(), catalogue.find(opened.location.stream));
+        if (!list.remove_if(opened.location.stream, *there))
+            throw replaced_error(opened.location.text(), list.find(opened.location.stream));
         destroy_stream_objects(container, pool.location(), record);
     }
     if (const std::string left = remove_profile_files(opened.location); !left.empty())

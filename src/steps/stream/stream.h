@@ -4,7 +4,7 @@
 #pragma once
 
 #include "location/find/location.h"
-#include "steps/stream/catalogue.h"
+#include "steps/stream/stream_list.h"
 #include "steps/types.h"
 
 #include <optional>

@@ -1,4 +1,4 @@
-#include "steps/stream/catalogue.h"
+#include "steps/stream/stream_list.h"
 
 #include "steps/layouts/data_files.h"
 #include "steps/layouts/layout.h"
@@ -10,14 +10,14 @@ namespace stepstore::steps {
 namespace {
 
 // The user's half of the upper part of our ids, apart from other users'.
-constexpr std::uint32_t catalogue_hi = 0x53530001;
+constexpr std::uint32_t stream_list_hi = 0x53530001;
 constexpr std::uint32_t stream_hi = 0x53530002;
 
 } // namespace
 
-ObjectId catalogue_id(const Container& container)
+ObjectId stream_list_id(const Container& container)
 {
-    return container.object_id(0, catalogue_hi, ObjectType::key_value);
+    return container.object_id(0, stream_list_hi, ObjectType::key_value);
 }
 
 ObjectId stream_object_id(const Container& container, std::uint64_t number)
@@ -25,24 +25,24 @@ ObjectId stream_object_id(const Container& container, std::uint64_t number)
     return container.object_id(number, stream_hi, ObjectType::key_value);
 }
 
-Catalogue::Catalogue(const Container& container, std::string where, Access access)
-    : key_value_(container.key_value(catalogue_id(container), access)), where_(std::move(where))
+StreamList::StreamList(const Container& container, std::string where, Access access)
+    : key_value_(container.key_value(stream_list_id(container), access)), where_(std::move(where))
 {
 }
 
-std::optional<std::vector<std::byte>> Catalogue::bytes(const std::string& stream) const
+std::optional<std::vector<std::byte>> StreamList::bytes(const std::string& stream) const
 {
     return key_value_.get(stream);
 }
 
-std::optional<StreamRecord> Catalogue::find(const std::string& stream) const
+std::optional<StreamRecord> StreamList::find(const std::string& stream) const
 {
     const auto value = bytes(stream);
     if (!value) return std::nullopt;
     return decode(*value, stream);
 }
 
-StreamRecord Catalogue::decode(Bytes bytes, const std::string& stream) const
+StreamRecord StreamList::decode(Bytes bytes, const std::string& stream) const
 {
     StreamRecord record = decode_record(bytes, where_ + "/" + stream);
     if (find_layout(record.layout) == nullptr)
@@ -52,24 +52,24 @@ StreamRecord Catalogue::decode(Bytes bytes, const std::string& stream) const
     return record;
 }
 
-bool Catalogue::put_if(const std::string& stream, const std::optional<std::vector<std::byte>>& there,
-                       const StreamRecord& record)
+bool StreamList::put_if(const std::string& stream, const std::optional<std::vector<std::byte>>& there,
+                        const StreamRecord& record)
 {
     return key_value_.put_if(stream, there ? std::optional<Bytes>(*there) : std::nullopt,
                              encode_record(record));
 }
 
-void Catalogue::put(const std::string& stream, const StreamRecord& record)
+void StreamList::put(const std::string& stream, const StreamRecord& record)
 {
     key_value_.put(stream, encode_record(record));
 }
 
-bool Catalogue::remove_if(const std::string& stream, const std::vector<std::byte>& there)
+bool StreamList::remove_if(const std::string& stream, const std::vector<std::byte>& there)
 {
     return key_value_.remove_if(stream, there);
 }
 
-std::vector<std::string> Catalogue::streams() const
+std::vector<std::string> StreamList::streams() const
 {
     std::vector<std::string> names = key_value_.list();
     std::ranges::sort(names);

@@ -1,6 +1,6 @@
-// The catalogue of a container: one key-value object that maps a stream's name to its record: everything a
-// reader has to know.
-// Threads: they may share a Catalogue. Errors: -DER_CSUM, -DER_DF_INVAL and -DER_DF_INCOMPT of a record, and
+// The list of a container's streams: one key-value object that maps a stream's name to its record, which says
+// everything that a reader has to know.
+// Threads: they may share a StreamList. Errors: -DER_CSUM, -DER_DF_INVAL and -DER_DF_INCOMPT of a record, and
 // those of the store.
 #pragma once
 
@@ -13,9 +13,9 @@
 
 namespace stepstore::steps {
 
-class Catalogue {
+class StreamList {
 public:
-    Catalogue(const Container& container, std::string where, Access access);
+    StreamList(const Container& container, std::string where, Access access);
     std::optional<std::vector<std::byte>> bytes(const std::string& stream) const;
     std::optional<StreamRecord> find(const std::string& stream) const;
     // Puts the record, or removes it, if what is there are these bytes (nullopt: nothing). False: another
@@ -35,7 +35,7 @@ private:
     std::string where_;
 };
 
-ObjectId catalogue_id(const Container& container);
+ObjectId stream_list_id(const Container& container);
 // The key-value object of a stream with that number: all of a stream's ids have the same lower half of hi.
 ObjectId stream_object_id(const Container& container, std::uint64_t number);
 // A new record's object ids: allocates numbers.

@@ -7,7 +7,7 @@ namespace stepstore::steps {
 
 namespace {
 
-// beside the catalogue's 0x53530001 and the streams' 0x53530002
+// beside the stream list's 0x53530001 and the streams' 0x53530002
 constexpr std::uint32_t leases_hi = 0x53530003;
 
 KeyValue open_leases(const Container& container, Access access)

@@ -68,7 +68,7 @@ std::shared_ptr<const Pool> open_pool(const Location& location, const WriterOpti
     return std::make_shared<const Pool>(Pool::connect_or_create(location.pool, made));
 }
 
-// What the catalogue has under the stream's name. The new record takes its place only if it is still there:
+// What the stream list has under the stream's name. The new record takes its place only if it is still there:
 // a writer that was stopped here may have been taken for dead, and another one took over.
 struct Found {
     std::optional<std::vector<std::byte>> bytes;
@@ -77,27 +77,27 @@ struct Found {
 };
 
 // A new stream replaces a damaged record too; a newer version's is not ours to touch.
-Found find_record(const Catalogue& catalogue, const std::string& stream, bool append)
+Found find_record(const StreamList& list, const std::string& stream, bool append)
 {
     Found found;
     found.readable = false;
     try {
-        found.bytes = catalogue.bytes(stream);
+        found.bytes = list.bytes(stream);
         found.readable = true;
-        if (found.bytes) found.record = catalogue.decode(*found.bytes, stream);
+        if (found.bytes) found.record = list.decode(*found.bytes, stream);
     } catch (const Error& error) {
         if (append || (error.code() != -DER_CSUM && error.code() != -DER_DF_INVAL)) throw;
     }
     return found;
 }
 
-void put_record(Catalogue& catalogue, const OpenedStream& opened, Found& there)
+void put_record(StreamList& list, const OpenedStream& opened, Found& there)
 {
     const std::string& stream = opened.location.stream;
     if (!there.readable)
-        catalogue.put(stream, opened.record);
-    else if (!catalogue.put_if(stream, there.bytes, opened.record))
-        throw replaced_error(opened.location.text(), catalogue.find(stream));
+        list.put(stream, opened.record);
+    else if (!list.put_if(stream, there.bytes, opened.record))
+        throw replaced_error(opened.location.text(), list.find(stream));
     there.bytes = encode_record(opened.record);
     there.readable = true;
 }
@@ -237,9 +237,8 @@ StreamToWrite open_to_write(const std::string& text, const WriterOptions& option
     const std::string& name = opened.location.stream;
     result.lease =
         std::make_unique<Lease>(take_stream(container, name, opened.location.text(), options.writer_timeout));
-    Catalogue catalogue(container, opened.location.pool + "/" + opened.location.container,
-                        Access::read_write);
-    Found there = find_record(catalogue, name, options.append);
+    StreamList list(container, opened.location.pool + "/" + opened.location.container, Access::read_write);
+    Found there = find_record(list, name, options.append);
     require_still_held(*result.lease, opened.location.text());
     const std::optional<StreamRecord> old = std::move(there.record);
     if (old && options.append) {
@@ -254,7 +253,7 @@ StreamToWrite open_to_write(const std::string& text, const WriterOptions& option
         if (old) opened.record.dropped = segments_of(*old);
     }
     set_writer(opened.record);
-    put_record(catalogue, opened, there);
+    put_record(list, opened, there);
     if (const DataStore& data = *layout_of(opened.record).data; data.prepare)
         data.prepare(pool.location(), opened.record);
     if (!old) return result;
@@ -268,7 +267,7 @@ StreamToWrite open_to_write(const std::string& text, const WriterOptions& option
     }
     if (opened.record.dropped.empty()) return result;
     opened.record.dropped.clear();
-    put_record(catalogue, opened, there);
+    put_record(list, opened, there);
     return result;
 }
 

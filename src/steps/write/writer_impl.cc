@@ -353,17 +353,16 @@ void Writer::Impl::end_step(const ShapeNow* shape_now)
 
 void Writer::Impl::mark_closed(std::uint64_t whole_steps)
 {
-    Catalogue catalogue(*container, opened.location.pool + "/" + opened.location.container,
-                        Access::read_write);
+    StreamList list(*container, opened.location.pool + "/" + opened.location.container, Access::read_write);
     const std::string& stream = opened.location.stream;
     opened.record.closed = true;
     opened.record.steps = whole_steps;
     while (true) {
-        const auto there = catalogue.bytes(stream);
-        const auto now = there ? std::optional(catalogue.decode(*there, stream)) : std::nullopt;
+        const auto there = list.bytes(stream);
+        const auto now = there ? std::optional(list.decode(*there, stream)) : std::nullopt;
         if (!now || now->generation != opened.record.generation)
             throw replaced_error(opened.location.text(), now);
-        if (catalogue.put_if(stream, there, opened.record)) break;
+        if (list.put_if(stream, there, opened.record)) break;
     }
     announce();
 }

@@ -50,8 +50,8 @@ public:
     std::unique_ptr<LayoutWriter> layout;
     std::unique_ptr<DataWriter> data;
     std::unique_ptr<Encoder> encoder;
-    std::optional<KeyValue> side;  // of the stream
-    std::optional<Catalogue> told; // where readers are told of what is new
+    std::optional<KeyValue> side;   // of the stream
+    std::optional<StreamList> told; // where readers are told of what is new
     DataPuts puts;
     struct StoredAs {
         std::optional<Compression> compression; // where it differs from the stream's
