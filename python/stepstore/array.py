@@ -473,9 +473,27 @@ class Array(StoredObject):
 
 
 def element_type(dtype: npt.DTypeLike, cell_size: int | None, what: str) -> np.dtype[Any]:
-    """The type of an element of an array, of which each is one cell. cell_size: None allows any.
+    """Tell the type of the elements of an array, each of which is one cell.
 
-    -DER_INVAL: the two sizes differ."""
+    Parameters
+    ----------
+    dtype : dtype-like
+        As the caller gave it.
+    cell_size : int or None
+        Bytes of a cell; None allows any.
+    what : str
+        The array, for messages.
+
+    Returns
+    -------
+    numpy.dtype
+        The type, of plain elements.
+
+    Raises
+    ------
+    Error
+        DER_INVAL: the two sizes differ.
+    """
     import numpy as np
 
     kind = plain(np.dtype(dtype))

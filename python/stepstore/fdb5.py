@@ -9,6 +9,8 @@ from typing import Any
 from stepstore.errors import DER_NOSYS, Error
 from stepstore.paths import fdb5_directories
 
+__all__ = ["load_fdb"]
+
 
 def load_fdb() -> Any:
     """Load pyfdb so that it finds Stepstore's back end for FDB.

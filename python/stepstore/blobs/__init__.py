@@ -21,6 +21,8 @@ from stepstore.errors import DER_EXIST, DER_NONEXIST, DER_STALE, Error
 from stepstore.process import PerProcess
 from stepstore.store import Container, Pool
 
+__all__ = ["BlobInfo", "BlobWriter", "Blobs", "LargeError", "Place", "find_place", "open_blobs"]
+
 # Upper ids of all that blobs consist of: the directory, the register of writers, and larger blobs.
 DIRECTORY_HI, WRITERS_HI, DATA_HI = 0x53530301, 0x53530302, 0x53530303
 OBJECTS = frozenset((DIRECTORY_HI, WRITERS_HI, DATA_HI))

@@ -14,6 +14,8 @@ from stepstore.buffers import memory_of
 from stepstore.errors import DER_NONEXIST, Error
 from stepstore.blobs.object_files import ArrayReader, ValueReader
 
+__all__ = ["StepstoreFile"]
+
 Reader = BlobReader | ValueReader | ArrayReader
 
 
