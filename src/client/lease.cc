@@ -1,6 +1,7 @@
 // Leases: records, their holders, and the signs of life of those who hold them.
 #include "client/lease.h"
 
+#include "base/interrupt.h"
 #include "base/record.h"
 
 #include <algorithm>
@@ -20,6 +21,7 @@ namespace {
 constexpr std::uint32_t lease_magic = 0x454c5353; // "SSLE"
 constexpr std::uint32_t lease_version = 1;
 constexpr double signs_per_timeout = 3;
+constexpr std::uint64_t longest_interval_ms = 1'000'000'000; // who waits for a sign waits three of them
 constexpr std::chrono::milliseconds look_interval{50};
 
 std::uint64_t now_ms()
@@ -86,6 +88,7 @@ LeaseRecord decode_lease(Bytes bytes)
         record.holder = read_process(from);
         const Bytes note = from.bytes(from.left());
         record.note.assign(note.begin(), note.end());
+        if (record.interval_ms > longest_interval_ms) from.fail("has an impossible interval");
         return record;
     } catch (const Error&) {
         LeaseRecord unknown;
@@ -197,6 +200,7 @@ struct Lease::State {
             std::max(timeout, signs_per_timeout * static_cast<double>(record.interval_ms) / 1000);
         const auto begin = SteadyClock::now();
         while (std::chrono::duration<double>(SteadyClock::now() - begin).count() < patience) {
+            stop_if_asked("the lease that " + record.holder.text() + " has");
             sleep_for(look_interval);
             const auto current = object.get_nonempty(key);
             if (current == seen) continue;

@@ -84,7 +84,8 @@ public:
     };
     // nullopt: there is no record.
     std::optional<Seen> look();
-    // nullopt: this process holds it now. Otherwise who does. May wait for the time-out.
+    // nullopt: this process holds it now. Otherwise who does. May wait for the time-out. -DER_CANCELED: it
+    // was asked to stop.
     std::optional<Seen> take(Bytes note = {});
     // Takes it from anybody who had it at the last look. False: it has changed since.
     bool take_as_seen(Bytes note);

@@ -2,6 +2,7 @@
 // that get no answer, forks, and holders that are so slow that others take over. A new user is in the table,
 // or `TheTableHasAllUsers` fails.
 #include "base/bytes.h"
+#include "base/interrupt.h"
 #include "client/lease.h"
 #include "fields/session.h"
 #include "steps/stream/writer_lease.h"
@@ -325,6 +326,31 @@ TEST_P(Leases, ALivingHolderIsToldFromADeadOne)
         object.put(user.key, as_bytes("no record of a lease"));
         EXPECT_TRUE(another_gets_it());
     }
+}
+
+TEST_P(Leases, AWaitForAnUnseenHolderEndsIfItIsAskedTo)
+{
+    auto lease = take();
+    ASSERT_TRUE(lease);
+    change_record([](LeaseRecord& record) {
+        record.holder.machine += "'";
+        record.sign_ms = 1; // so that it is watched, if it gives signs
+    });
+    const auto asked = [&] {
+        ask_in_waits([] { return true; });
+        const int code = code_of([&] { take(); });
+        return code == (user.gives_signs ? -DER_CANCELED : 0) ? 0 : 1;
+    };
+    EXPECT_EQ(run_in_child(asked), 0);
+}
+
+TEST(LeaseRecords, AnIntervalOfYearsIsDamage)
+{
+    LeaseRecord record;
+    record.interval_ms = std::uint64_t{1} << 40;
+    EXPECT_TRUE(decode_lease(encode_lease(record)).damaged);
+    record.interval_ms = 333'333'334; // of the longest time-out that a writer may have
+    EXPECT_FALSE(decode_lease(encode_lease(record)).damaged);
 }
 
 INSTANTIATE_TEST_SUITE_P(Users, Leases, ::testing::ValuesIn(users),

@@ -1,5 +1,6 @@
 #include "steps/read/reader_impl.h"
 
+#include "base/interrupt.h"
 #include "base/warning.h"
 
 #include <algorithm>
@@ -75,6 +76,7 @@ OpenedStream Reader::Impl::wait_for_stream(const std::string& location) const
         }
         const double least =
             capabilities_of(location).network ? 0.1 : 0.01; // a look at a cluster is several round trips
+        stop_if_asked("the stream " + location);
         sleep_for(std::chrono::duration<double>(std::max(options.poll_interval, least)));
     }
 }
