@@ -32,6 +32,7 @@ void bind_objects(nb::module_& module);
 void bind_completions(nb::module_& module);
 void bind_admin(nb::module_& module);
 void bind_steps(nb::module_& module);
+void bind_writer(nb::module_& module);
 void bind_arrays(nb::module_& module);
 void bind_copying(nb::module_& module);
 void bind_blobs(nb::module_& module);

@@ -55,6 +55,7 @@ NB_MODULE(_core, module)
     stepstore::python::bind_store(module);
     stepstore::python::bind_admin(module);
     stepstore::python::bind_steps(module);
+    stepstore::python::bind_writer(module);
     stepstore::python::bind_arrays(module);
     stepstore::python::bind_copying(module);
     stepstore::python::bind_blobs(module);

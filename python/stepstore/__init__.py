@@ -10,8 +10,11 @@ Pools hold containers, containers hold objects (key-values and arrays) and strea
         notes = runs.key_value(1)
         notes["title"] = b"first run"
 
-    with stepstore.open_steps("out/gs") as steps:
-        u = steps.read("U", step=-1)        # a numpy array
+    with stepstore.Writer("out/heat") as writer, writer.step() as step:
+        step["T"] = temperature             # a numpy array
+
+    with stepstore.open_steps("out/heat") as steps:
+        last = steps["T"]
 
 With the package adios2 in the same process, io.SetEngine("Stepstore") works from now on.
 
@@ -30,6 +33,7 @@ from stepstore.store import Container, ObjectId, Pool, Snapshot
 if TYPE_CHECKING:
     from stepstore.arrays import ArrayInfo, Arrays, open_arrays
     from stepstore.steps import Attribute, Block, Field, Steps, StepStatus, Structure, Variable, open_steps
+    from stepstore.writer import Writer, WriterStep
 
 __version__ = _core.__version__
 adios2_engine.install()
@@ -51,6 +55,8 @@ __all__ = [
     "Steps",
     "Structure",
     "Variable",
+    "Writer",
+    "WriterStep",
     "__version__",
     "open_arrays",
     "open_steps",
@@ -61,6 +67,7 @@ __all__ = [
 _LATER = {
     "arrays": {"ArrayInfo", "Arrays", "open_arrays"},
     "steps": {"Attribute", "Block", "Field", "StepStatus", "Steps", "Structure", "Variable", "open_steps"},
+    "writer": {"Writer", "WriterStep"},
 }
 
 

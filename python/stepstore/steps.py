@@ -241,6 +241,24 @@ class Steps(Walk):
         """The whole steps there are now. Those that are gone count too."""
         return self._handle.steps()
 
+    def __getitem__(self, name: str) -> Any:
+        """The whole variable in the current or last step, as `read` gives it."""
+        return self.read(name)
+
+    def __contains__(self, name: object) -> bool:
+        """Whether the current or last step has the variable."""
+        if not isinstance(name, str):
+            return False
+        try:
+            self._find(name, self._step(None))
+        except Error as error:
+            if error.code != DER_NONEXIST:
+                raise
+            return False
+        return True
+
+    __iter__ = None  # names are in variables(), and steps are numbers
+
     @property
     def first(self) -> int:
         """The first step that is there: those before it are gone (see `aggregate`)."""
