@@ -56,8 +56,8 @@ class Writer:
     append : bool, optional
         Continue a stream that is there. By default it is replaced.
     comm : str or mpi4py communicator, optional
-        Which ranks write the stream together: those of an `mpi4py.MPI.Comm`; "world", all of
-        `MPI.COMM_WORLD`; "self", this process alone; "auto", the default, the ranks of `MPI.COMM_WORLD` that
+        Which ranks write the stream together. An `mpi4py.MPI.Comm`: its ranks. "world": all of
+        `MPI.COMM_WORLD`. "self": this process alone. "auto", the default: the ranks of `MPI.COMM_WORLD` that
         open the same location, or this process if MPI is not initialised.
     group_timeout : float, optional
         How many seconds ranks wait for each other here. The default is 60.

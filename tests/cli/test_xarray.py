@@ -379,3 +379,58 @@ def test_waiting_for_a_stream(tmp_path):
 def test_the_accessor_is_for_streams():
     with pytest.raises(stepstore.Error, match="does not know its stream"):
         xr.Dataset().stepstore  # noqa: B018
+
+
+# ---- writing
+def written_dataset(steps: int = 3) -> xr.Dataset:
+    times = np.datetime64("2026-11-27") + np.arange(steps) * np.timedelta64(6, "h")
+    return xr.Dataset(
+        {
+            "T": (("step", "y", "x"), np.arange(steps * 12.0).reshape(steps, 3, 4), {"units": "K"}),
+            "turned": (("x", "step"), np.arange(4 * steps).reshape(4, steps)),
+            "mask": (("y", "x"), np.arange(12).reshape(3, 4) % 2 == 0),
+            "label": ("step", np.array([f"step {one}" for one in range(steps)])),
+        },
+        coords={
+            "step": np.arange(steps) * 10,
+            "time": ("step", times),
+            "x": ("x", np.arange(4) * 0.5, {"axis": "X"}),
+            "y": np.array([3, 2, 1]),
+        },
+        attrs={"title": "a test", "levels": [1, 2, 3]},
+    )
+
+
+def test_a_dataset_that_is_written_is_read_as_the_same(tmp_path):
+    given = written_dataset()
+    given.stepstore.write(tmp_path / "out/heat", Compression="zstd")
+    with xr.open_dataset(tmp_path / "out/heat", engine="stepstore") as found:
+        assert not found.stepstore.left_out
+        assert found.attrs["title"] == "a test" and list(found.attrs["levels"]) == [1, 2, 3]
+        for name, variable in given.variables.items():
+            dims = ("step", *(one for one in variable.dims if one != "step"))
+            expected = variable.transpose(*dims) if "step" in variable.dims else variable
+            assert found[name].dims == expected.dims, name
+            np.testing.assert_array_equal(found[name].values, expected.values, name)
+            assert found[name].dtype.kind == expected.dtype.kind or name == "label"
+        assert found["T"].attrs == {"units": "K"} and found["x"].attrs == {"axis": "X"}
+        assert set(found.coords) == set(given.coords)
+
+
+def test_steps_are_appended_to_what_was_written(tmp_path):
+    whole = written_dataset(5)
+    whole.isel(step=slice(0, 2)).stepstore.write(tmp_path / "out")
+    whole.isel(step=slice(2, 5)).stepstore.write(tmp_path / "out", append=True)
+    with xr.open_dataset(tmp_path / "out", engine="stepstore") as found:
+        np.testing.assert_array_equal(found["T"].values, whole["T"].values)
+        np.testing.assert_array_equal(found["time"].values, whole["time"].values)
+        np.testing.assert_array_equal(found["mask"].values, whole["mask"].values)
+    with pytest.raises(stepstore.Error, match="has the units 'degC', and the steps that are there have 'K'"):
+        whole.assign(T=whole["T"].assign_attrs(units="degC")).stepstore.write(tmp_path / "out", append=True)
+    with pytest.raises(stepstore.Error, match="no dimension 'step'"):
+        whole[["mask"]].drop_vars("step", errors="ignore").stepstore.write(tmp_path / "out", append=True)
+    with pytest.raises(stepstore.Error, match="variable 'o'"):
+        xr.Dataset({"o": ("x", np.array([{}, {}]))}).stepstore.write(tmp_path / "other")
+    assert "no stream" in repr(whole.stepstore)
+    with pytest.raises(stepstore.Error, match="does not know its stream"):
+        whole.stepstore.location  # noqa: B018

@@ -1,7 +1,8 @@
-"""ds.stepstore: what a dataset of a stream knows of it, and the steps that come."""
+"""ds.stepstore: what a dataset of a stream knows of it, the steps that come, and writing a dataset."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,6 +13,7 @@ from stepstore.errors import DER_INVAL, Error
 from stepstore.steps import open_steps
 from stepstore.xarray_backend.contents import Contents, Names, contents_of
 from stepstore.xarray_backend.sources import Source
+from stepstore.xarray_backend.write import write_dataset
 
 ENCODING = "stepstore"
 
@@ -66,32 +68,59 @@ class View:
 
 @xr.register_dataset_accessor("stepstore")  # type: ignore[no-untyped-call]
 class StepstoreAccessor:
-    """`ds.stepstore`: the stream of a dataset that the engine "stepstore" opened from a stream of steps.
+    """`ds.stepstore`: the stream of a dataset that the engine "stepstore" opened, and writing one.
+
+    All but `write` is of datasets of a stream, and else an Error with DER_INVAL.
 
     Parameters
     ----------
     dataset : xarray.Dataset
         The dataset.
-
-    Raises
-    ------
-    Error
-        DER_INVAL: the dataset was not opened from a stream.
     """
 
     def __init__(self, dataset: xr.Dataset):
-        view = dataset.encoding.get(ENCODING)
+        self._dataset = dataset
+        self._chunked = any(variable.chunks for variable in dataset.variables.values())
+
+    @property
+    def _view(self) -> View:
+        view = self._dataset.encoding.get(ENCODING)
         if not isinstance(view, View):
             raise Error(
                 DER_INVAL,
                 "this dataset does not know its stream: use ds.stepstore on what "
                 'xr.open_dataset(..., engine="stepstore") returned for a stream of steps',
             )
-        self._view = view
-        self._chunked = any(variable.chunks for variable in dataset.variables.values())
+        return view
 
     def __repr__(self) -> str:
+        if not isinstance(self._dataset.encoding.get(ENCODING), View):
+            return "<stepstore: a dataset of no stream>"
         return f"<stepstore {self.location}: steps before {self._view.end}>"
+
+    def write(self, location: str | os.PathLike[str], *, append: bool = False, **options: object) -> None:
+        """Write the dataset as a stream of steps, from which the engine "stepstore" opens the same.
+
+        A variable with the dimension `step` gets a value in each step, another one in the first step alone.
+        Dask's arrays are computed step by step.
+
+        Parameters
+        ----------
+        location : str or path
+            POOL[/CONTAINER[/STREAM]]. What is missing is made.
+        append : bool, optional
+            Continue the stream that is there: only the variables with the dimension `step` are written. By
+            default it is replaced.
+        **options : object
+            Of `stepstore.Writer`: its `comm`, and a writer's parameters such as `Compression="zstd"`.
+
+        Raises
+        ------
+        Error
+            DER_INVAL: a variable of a type that cannot be stored, or to append is nothing. Others as of
+            `stepstore.Writer`.
+        """
+        write_dataset(self._dataset, os.fspath(location), append, options)
 
     @property
     def location(self) -> str:
