@@ -114,7 +114,11 @@ class Array(StoredObject):
         Error
             DER_INVAL: the type has another size than a cell, or is of Python objects.
         """
-        return Array(self._handle, self._waits, self._container, dtype)
+        viewed = Array(self._handle, self._waits, self._container, dtype)
+        if self._opened_by is not None:
+            opener, (container, which, _, *rest) = self._opened_by
+            viewed._opened_by = opener, (container, which, dtype, *rest)
+        return viewed
 
     def __len__(self) -> int:
         size = self.size

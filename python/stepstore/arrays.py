@@ -138,7 +138,8 @@ class Arrays(Handle):
     _handle: _core.Arrays
 
     def __init__(self, location: str, write: bool, snapshot: int):
-        super().__init__(_core.Arrays(location, write, snapshot), Waits(location))
+        super().__init__(_core.Arrays(location, write, snapshot), Waits(location, not write))
+        self._opened_by = Arrays, (self._waits.elsewhere, write, snapshot)
 
     @property
     def location(self) -> str:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
+
+from stepstore import _core
+from stepstore.errors import DER_NO_HDL, Error
 
 if TYPE_CHECKING:
     from typing import Self
@@ -19,10 +23,14 @@ class Waits:
     ----------
     location : str
         The location of the pool, as it was given.
+    read_only : bool, optional
+        Whether the pool was opened for reading only.
     """
 
-    def __init__(self, location: str) -> None:
+    def __init__(self, location: str, read_only: bool = False) -> None:
         self.location = location
+        self.elsewhere = _core.absolute_location(location, os.getcwd())  # the same in any directory
+        self.read_only = read_only
         self._queues: Queues | None = None
 
     @property
@@ -43,6 +51,9 @@ class Waits:
 class Handle:
     """Something open. `with` closes it, and so does the garbage collector.
 
+    It can be pickled while it is open, for a process of `multiprocessing`, joblib or Dask. Who unpickles it
+    opens the same anew, by its location.
+
     Parameters
     ----------
     handle : object
@@ -54,6 +65,14 @@ class Handle:
     def __init__(self, handle: Any, waits: Waits):
         self._handle = handle
         self._waits = waits
+        self._opened_by: tuple[Callable[..., Any], tuple[Any, ...]] | None = None  # how to open it anew
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        if self.closed:
+            raise Error(DER_NO_HDL, f"a closed {self._name} cannot be pickled: open it again")
+        if self._opened_by is None:
+            raise TypeError(f"a {self._name} that was opened like this cannot be pickled")
+        return self._opened_by
 
     def close(self) -> None:
         """Close it. What was opened from it stays open, and a second call does nothing."""

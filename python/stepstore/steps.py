@@ -226,6 +226,7 @@ class Steps(Walk):
         settings = {name: str(value) for name, value in options.items()}
         super().__init__(_open(location, stream, open_timeout, snapshot, settings))
         self._stream = stream
+        self._opened_with = _core.absolute_location(location, os.getcwd()), open_timeout, snapshot, settings
         self._reversed = self._handle.column_major()
         # What the handle has told so far, by the variables' numbers. It only grows.
         self._definitions: list[_Definition] = []
@@ -240,6 +241,13 @@ class Steps(Walk):
     def __len__(self) -> int:
         """The whole steps there are now. Those that are gone count too."""
         return self._handle.steps()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A process that unpickles it opens the stream anew. A walk cannot be pickled: it is at some step."""
+        if self._stream:
+            raise TypeError("a stepstore.Steps with stream=True cannot be pickled: open one without")
+        self._handle.steps()  # it is open
+        return _open_anew, self._opened_with
 
     def __getitem__(self, name: str) -> Any:
         """The whole variable in the current or last step, as `read` gives it."""
@@ -811,6 +819,10 @@ class Steps(Walk):
 def _memory(data: np.ndarray) -> np.ndarray:
     """Fields that overlap cannot be handed over, their bytes can."""
     return data if data.dtype.names is None else data.view(f"V{data.dtype.itemsize}")
+
+
+def _open_anew(location: str, open_timeout: float, snapshot: int, options: dict[str, str]) -> Steps:
+    return Steps(location, stream=False, open_timeout=open_timeout, snapshot=snapshot, options=options)
 
 
 def _open(

@@ -12,6 +12,7 @@ Every call may raise `stepstore.Error`. Each names codes of its own. Common code
 from __future__ import annotations
 
 import contextlib
+import copyreg
 import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -121,7 +122,10 @@ class Pool(Handle):
         Error
             DER_NONEXIST: there is no pool. DER_NO_PERM: this user may not open it.
         """
-        return cls(_core.Pool.connect(os.fspath(location), read_only), Waits(os.fspath(location)))
+        handle = _core.Pool.connect(os.fspath(location), read_only)
+        pool = cls(handle, Waits(os.fspath(location), read_only))
+        pool._opened_by = _connect, (pool._waits.elsewhere, read_only)
+        return pool
 
     def close(self) -> None:
         """Wait for awaited calls in flight, and disconnect. What was opened from it stays open."""
@@ -161,7 +165,7 @@ class Pool(Handle):
         Error
             DER_EXIST: there is a container of this label. DER_INVAL: the label is not valid.
         """
-        return Container(self._handle.create_container(label), self._waits)
+        return self._container(self._handle.create_container(label), read_only=False)
 
     def open_container(self, label: str, *, read_only: bool = False) -> Container:
         """Open a container that is there.
@@ -183,7 +187,7 @@ class Pool(Handle):
         Error
             DER_NONEXIST: there is no such container.
         """
-        return Container(self._handle.open_container(label, read_only), self._waits)
+        return self._container(self._handle.open_container(label, read_only), read_only)
 
     def open_or_create_container(self, label: str) -> Container:
         """Open a container for writing, and make it if it is missing.
@@ -198,7 +202,7 @@ class Pool(Handle):
         Container
             The open container.
         """
-        return Container(self._handle.open_or_create_container(label), self._waits)
+        return self._container(self._handle.open_or_create_container(label), read_only=False)
 
     def destroy_container(self, label: str, *, force: bool = False) -> None:
         """Remove a container with all its objects, streams and snapshots.
@@ -217,6 +221,14 @@ class Pool(Handle):
             given.
         """
         self._handle.destroy_container(label, force)
+
+    def _container(self, handle: _core.Container, read_only: bool) -> Container:
+        found = Container(handle, self._waits)
+        found._opened_by = (
+            _open_container,
+            (*self.__reduce__()[1], found.label or handle.uuid(), read_only, None),
+        )
+        return found
 
     def sync(self) -> None:
         """Make all acknowledged updates survive a power failure, whatever the durability of the pool."""
@@ -319,7 +331,9 @@ class Container(Handle):
             The open key-value.
         """
         full = self.object_id(oid, kind="key_value") if isinstance(oid, int) else oid
-        return KeyValue(self._handle.key_value(full, read_only), self._waits, self.label)
+        found = KeyValue(self._handle.key_value(full, read_only), self._waits, self.label)
+        found._opened_by = _open_key_value, (self.__reduce__()[1], (full.hi, full.lo), read_only)
+        return found
 
     def create_array(
         self,
@@ -360,7 +374,7 @@ class Container(Handle):
         elif cell_size is None:
             cell_size = 1
         handle = self._handle.create_array(self._array_id(oid), cell_size, chunk_size)
-        array = Array(handle, self._waits, self.label, dtype)
+        array = self._array(handle, dtype, (cell_size, chunk_size), read_only=False)
         if size:
             array.resize(size)
         return array
@@ -410,7 +424,7 @@ class Container(Handle):
             raise Error(
                 DER_NONEXIST, f"container {self.label!r} has no array {full}: create it with create_array"
             )
-        return Array(handle, self._waits, self.label, dtype)
+        return self._array(handle, dtype, (handle.cell_size, handle.chunk_size), read_only)
 
     def create_snapshot(self, name: str = "") -> int:
         """Remember the container as it is now.
@@ -475,7 +489,10 @@ class Container(Handle):
         Error
             DER_NONEXIST: there is no such snapshot. DER_INVAL: several have this name.
         """
-        return Container(self._handle.at_snapshot(self.epoch_of(snapshot)), self._waits)
+        epoch = self.epoch_of(snapshot)
+        then = Container(self._handle.at_snapshot(epoch), self._waits)
+        then._opened_by = _open_container, (*self.__reduce__()[1][:4], epoch)
+        return then
 
     @contextlib.contextmanager
     def snapshot(self, name: str = "") -> Iterator[Container]:
@@ -546,6 +563,14 @@ class Container(Handle):
             DER_NONEXIST, f"container {self.label!r} has no snapshot {snapshot!r}: its snapshots are {names}"
         )
 
+    def _array(
+        self, handle: _core.Array, dtype: npt.DTypeLike | None, sizes: tuple[int, int], read_only: bool
+    ) -> Array:
+        found = Array(handle, self._waits, self.label, dtype)
+        which = (found.id.hi, found.id.lo), dtype, sizes, read_only
+        found._opened_by = _open_array, (self.__reduce__()[1], *which)
+        return found
+
     def _array_id(self, oid: ObjectId | int) -> ObjectId:
         return self.object_id(oid, kind="array") if isinstance(oid, int) else oid
 
@@ -555,6 +580,40 @@ class Container(Handle):
 
     def __repr__(self) -> str:
         return super().__repr__() if self.closed else f"<{self._name} {self.label!r}>"
+
+
+# ---- how handles that were pickled are opened anew
+copyreg.pickle(ObjectId, lambda oid: (ObjectId, (oid.hi, oid.lo)))
+
+
+def _connect(location: str, read_only: bool) -> Pool:
+    return Pool.connect(location, read_only=read_only)
+
+
+def _open_container(
+    location: str, pool_read_only: bool, label: str, read_only: bool, epoch: int | None
+) -> Container:
+    pool = Pool.connect(location, read_only=pool_read_only)
+    found = pool.open_container(label, read_only=read_only)
+    return found if epoch is None else found.at_snapshot(epoch)
+
+
+def _open_key_value(container: tuple[Any, ...], which: tuple[int, int], read_only: bool) -> KeyValue:
+    return _open_container(*container).key_value(ObjectId(*which), read_only=read_only)
+
+
+def _open_array(
+    container: tuple[Any, ...],
+    which: tuple[int, int],
+    dtype: npt.DTypeLike | None,
+    sizes: tuple[int, int],
+    read_only: bool,
+) -> Array:
+    opened, full = _open_container(*container), ObjectId(*which)
+    handle = opened._handle.open_array(full, read_only) or opened._handle.open_array_with(
+        full, *sizes, read_only
+    )
+    return opened._array(handle, dtype, sizes, read_only)
 
 
 def _size_of(dtype: npt.DTypeLike | None) -> int:
