@@ -85,10 +85,10 @@ function(stepstore_program name)
   target_link_libraries(${name} PRIVATE ${arg_DEPENDS} stepstore_options)
 endfunction()
 
-# stepstore_test(NAME SOURCES... DEPENDS targets... [TIMEOUT s]): a GoogleTest program, registered with ctest
-# as one test.
+# stepstore_test(NAME SOURCES... DEPENDS targets... [TIMEOUT s] [SIDE_BY_SIDE n]): a GoogleTest program,
+# registered with ctest as one test. SIDE_BY_SIDE: its cases mostly wait, and n processes share them.
 function(stepstore_test name)
-  cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;DEPENDS" ${ARGN})
+  cmake_parse_arguments(arg "" "TIMEOUT;SIDE_BY_SIDE" "SOURCES;DEPENDS" ${ARGN})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 600)
   endif()
@@ -103,6 +103,10 @@ function(stepstore_test name)
     # GCC 12 warns of sums of std::string in its own header, which it does not know as a system's then.
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-array-bounds>)
   endif()
-  add_test(NAME ${name} COMMAND ${target})
+  set(command $<TARGET_FILE:${target}>)
+  if(arg_SIDE_BY_SIDE)
+    list(PREPEND command ${PROJECT_SOURCE_DIR}/tests/support/side_by_side.sh ${arg_SIDE_BY_SIDE})
+  endif()
+  add_test(NAME ${name} COMMAND ${command})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT})
 endfunction()
