@@ -20,7 +20,7 @@ from command_server import CommandServer
 
 CEPH_POOL = f"rados://{os.environ['STEPSTORE_TEST_RADOS']}"
 CEPH = Path(__file__).parents[1] / "support" / "ceph.py"
-WRITE_STREAM = Path(__file__).parents[1] / "cli" / "write_stream.py"
+WRITE_STREAM = CEPH.with_name("write_stream.py")
 
 
 @functools.cache

@@ -5,13 +5,14 @@ import os
 import numpy as np
 import pytest
 import stepstore
-from conftest import object_names, write_stream
+from conftest import object_names
 from copies import contents, everything, healthy
 from stepstore.blobs import open_blobs
 from stepstore.copying.mark import unfinished
 from stepstore.copying.plan import STEPS_HI, type_of, user_half
 from stepstore.steps import open_steps
 from stepstore.store import Pool
+from streams import write_stream
 
 LAYOUTS = ["array-aligned", "kv", "array", "array-adaptive", "posix"]
 

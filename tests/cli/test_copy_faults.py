@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import stepstore
-from conftest import object_names, write_stream
+from conftest import object_names
 from copies import contents, everything, healthy
 from stepstore.copying import containers, plan, pools
 from stepstore.copying.task import Options, Place, Report
@@ -19,6 +19,7 @@ from stepstore.errors import DER_INVAL, Error
 from stepstore.paths import daos_root
 from stepstore.steps import open_steps
 from stepstore.store import Pool
+from streams import write_stream
 from test_errors import as_nobody, foreign  # noqa: F401  a fixture
 
 MIB = 1 << 20
@@ -198,7 +199,7 @@ def test_without_verification_nothing_is_compared(cli, pool):
 def test_of_a_live_stream_what_is_published_is_copied(cli):
     if os.environ.get("STEPSTORE_TEST_PLUGIN") == "0":
         pytest.skip("built without the ADIOS2 plugin")
-    program = Path(__file__).parent / "write_kinds.py"
+    program = Path(__file__).parents[1] / "support" / "write_kinds.py"
     writer = subprocess.Popen(
         [sys.executable, program, "live", "./s", "5"],
         cwd=cli.directory,

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import stepstore
-from conftest import CommandLine, write_stream
+from conftest import CommandLine
 from copies import contents, everything, healthy
 from stepstore import _core
 from stepstore.arrays import open_arrays
@@ -22,6 +22,7 @@ from stepstore.cli import copy as _loaded_once  # noqa: F401
 from stepstore.cli import main
 from stepstore.copying import files, plan
 from stepstore.store import Pool
+from streams import write_stream
 from test_copy_sources import HAVE_FDB, archive, messages, our_config
 
 KINDS = ("absolute", "dangling", "relative")

@@ -30,7 +30,7 @@ def write_kinds(cli, program, engine, name, *arguments):
     """What write_kinds.py writes, with another engine: a BP file, and next to it a stream of ours."""
     code = f"""
 import sys
-sys.path.insert(0, {str(Path(__file__).parent)!r})
+sys.path.insert(0, {str(Path(__file__).parents[1] / "support")!r})
 import write_kinds, adios2
 def opened(location, **parameters):
     io = adios2.Adios().declare_io("out")

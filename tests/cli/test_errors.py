@@ -7,7 +7,8 @@ import sys
 
 import pytest
 import stepstore
-from conftest import flip, object_names
+from conftest import object_names
+from streams import flip
 
 EVERY_LOOK = [("pool", "query"), ("pool", "check"), ("cont", "list"), ("ls",), ("stat",), ("steps",)]
 

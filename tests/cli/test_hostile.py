@@ -14,13 +14,13 @@ from types import SimpleNamespace
 
 import pytest
 import stepstore
-from conftest import write_stream
 from stepstore import _core
 from stepstore.blobs import open_blobs
 from stepstore.copying.mark import MARK_HI, decode_state, mark_id
 from stepstore.errors import Error
 from stepstore.printable import printable
 from stepstore.store import Pool
+from streams import write_stream
 
 CLIPBOARD = "\x1b]52;c;cm0gLXJmIH4=\x07"
 NAMES = [

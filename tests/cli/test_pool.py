@@ -7,7 +7,7 @@ import sys
 
 import pytest
 import stepstore
-from conftest import flip
+from streams import flip
 from test_errors import rewrite_format
 
 

@@ -10,10 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import stepstore
-from conftest import flip
+import write_stream
 from stepstore.cli.steps import _describe as describe
 from stepstore.xarray_backend.sources import OpenStream
 from stepstore.xarray_backend.survey import survey
+from streams import flip
 from write_stream import SHAPE, STEPS
 
 
@@ -170,7 +171,7 @@ def test_ls_stat_and_locations_of_a_stream(cli, stream):
 def test_a_stream_as_it_was_at_a_snapshot(cli, stream):
     """The container is changed after the snapshot: another run of the program takes the stream's place."""
     cli("snapshot", "create", "./s/default", "--name", "first")
-    program = Path(__file__).parent / "write_stream.py"
+    program = Path(write_stream.__file__)
     environment = {**cli.environment, "ADIOS2_PLUGIN_PATH": stepstore.plugin_path()}
     subprocess.run([sys.executable, program, "./s", "2"], cwd=cli.directory, env=environment, check=True)
     now = by_name(cli("steps", stream, "field", "-d", "-s", "0,0", "-c", "1,1", "--json").json)
@@ -248,7 +249,7 @@ def test_python_learns_that_the_writer_died(cli, stream):
     environment = {
         **os.environ,
         "ADIOS2_PLUGIN_PATH": stepstore.plugin_path(),
-        "PYTHONPATH": str(Path(__file__).parent),
+        "PYTHONPATH": str(Path(write_stream.__file__).parent),
     }
     done = subprocess.run(
         [sys.executable, "-c", program, "./died"], cwd=cli.directory, env=environment, check=False

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import sys
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import stepstore
+
+sys.path.append(str(Path(__file__).parents[1] / "support"))
 
 
 @pytest.fixture

@@ -10,6 +10,17 @@ import numpy as np
 import pytest
 import stepstore
 from stepstore import _core
+from streams import write_stream
+
+
+@pytest.fixture
+def pool(tmp_path):
+    """The path of a pool with the container `box`, which has one value."""
+    path = tmp_path / "p"
+    stepstore.Pool.create(path, targets=8)
+    with stepstore.Pool.connect(path) as opened, opened.create_container("box") as container:
+        container.key_value(1)["plain"] = b"hello"
+    return path
 
 
 @pytest.fixture
@@ -311,8 +322,9 @@ def test_a_pool_that_is_not_there(tmp_path):
     assert caught.value.name == "DER_NONEXIST" and "none" in str(caught.value)
 
 
-def test_a_stream_shows_itself(cli, stream):
-    with stepstore.open_steps(cli.directory / stream) as steps:
+def test_a_stream_shows_itself(tmp_path):
+    stream = write_stream(tmp_path)
+    with stepstore.open_steps(stream) as steps:
         assert repr(steps) == f"<stepstore.Steps {steps.location!r}, {len(steps)} steps>"
         html = steps._repr_html_()
         assert steps.location in html and f">{len(steps)}<" in html
@@ -323,5 +335,5 @@ def test_a_stream_shows_itself(cli, stream):
         name, variable = next(iter(variables.items()))
         assert f">{name}<" in variable._repr_html_() and "stepstore.Variable" in variable._repr_html_()
     assert repr(steps) == "<closed stepstore.Steps>" and "closed" in steps._repr_html_()
-    with stepstore.open_steps(cli.directory / stream, stream=True) as walk:
+    with stepstore.open_steps(stream, stream=True) as walk:
         assert walk.location in walk._repr_html_()  # before the first step

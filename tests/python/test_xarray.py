@@ -12,11 +12,12 @@ import pytest
 import stepstore
 import xarray as xr
 from stepstore.xarray_backend import StepstoreBackendEntrypoint
+from streams import flip
 
 pytestmark = pytest.mark.skipif(
     os.environ.get("STEPSTORE_TEST_PLUGIN") == "0", reason="built without the ADIOS2 plugin"
 )
-WRITER = Path(__file__).parent / "write_kinds.py"
+WRITER = Path(__file__).parents[1] / "support" / "write_kinds.py"
 LEFT_OUT = ["grown", "ragged"]
 
 
@@ -274,14 +275,12 @@ def test_the_engine_is_found(large, kinds, tmp_path):
     assert not (tmp_path / "none").exists()
 
 
-def test_damage_is_named(cli):
-    from conftest import flip
-
-    location = write(cli.directory / "s", "large", 2, 64)
+def test_damage_is_named(tmp_path):
+    location = write(tmp_path / "s", "large", 2, 64)
     found = opened(location)
     assert found.T[0, 0, 0].values == 0
     found.close()
-    flip(cli.directory / "s", np.full(32, 11.0).tobytes())
+    flip(tmp_path / "s", np.full(32, 11.0).tobytes())
     with pytest.raises(stepstore.Error, match="T of step 1") as caught:
         opened(location).T.values  # noqa: B018
     assert caught.value.name == "DER_CSUM"

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 import stepstore
-from conftest import write_stream
+from streams import write_stream
 
 WRITER = """
 import sys, adios2, numpy as np
