@@ -610,10 +610,14 @@ def _open_array(
     read_only: bool,
 ) -> Array:
     opened, full = _open_container(*container), ObjectId(*which)
-    handle = opened._handle.open_array(full, read_only) or opened._handle.open_array_with(
-        full, *sizes, read_only
+    try:
+        return opened.open_array(full, dtype=dtype, read_only=read_only)
+    except Error as error:
+        if error.code != DER_INVAL:
+            raise
+    return opened.open_array(  # an object of the kind "array_bytes", which does not keep them
+        full, dtype=dtype, cell_size=sizes[0], chunk_size=sizes[1], read_only=read_only
     )
-    return opened._array(handle, dtype, sizes, read_only)
 
 
 def _size_of(dtype: npt.DTypeLike | None) -> int:

@@ -26,7 +26,7 @@ def look(handle: Any) -> Any:
         case stepstore.KeyValue():
             return dict(handle)
         case stepstore.Array():
-            return handle.dtype, handle.read().tobytes()
+            return handle.dtype, bytes(handle.read())
         case stepstore.Arrays():
             return handle.names(), handle.read("T").tolist()
         case stepstore.Steps():

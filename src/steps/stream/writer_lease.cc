@@ -19,7 +19,7 @@ std::string advice(LeaseState state, double timeout_seconds)
 {
     switch (state) {
     case LeaseState::held_here:
-        return "this is the same process: it has another engine open on the stream. Close that engine first, "
+        return "this is the same process: it has another writer open on the stream. Close that writer first, "
                "or write another stream";
     case LeaseState::held_elsewhere:
         return "this machine cannot see whether that process lives. It counts as dead after " +
