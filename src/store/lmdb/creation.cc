@@ -277,8 +277,8 @@ void Creation::build()
     for (unsigned index = 0; index <= format.targets; ++index) {
         const RootedPath directory = state_->directory_of(index);
         make(directory);
-        Environment::create(directory, "pool " + path_, PoolFiles{state_->writers(), state_->reservations()},
-                            index);
+        LmdbMap::create({directory, "pool " + path_, options_.durability, state_->writers(),
+                         state_->reservations(), index});
     }
     if (format.durability != Durability::power) return;
     for (const std::string& path : format.directories) {

@@ -10,11 +10,9 @@
 namespace stepstore::store::lmdb {
 
 LmdbTarget::LmdbTarget(PoolState& pool, unsigned index)
-    : pool_(pool), number_(index),
-      extents_(
-          pool.directory_of(index), pool.name_of(index), pool.format().durability, !pool.permissions().data,
-          [&pool] { return pool.shared().next_epoch(); }, PoolFiles{pool.writers(), pool.reservations()},
-          index)
+    : pool_(pool), files_{pool.directory_of(index), pool.name_of(index), pool.format().durability,
+                          pool.writers(),           pool.reservations(), index},
+      extents_(files_, !pool.permissions().data, [&pool] { return pool.shared().next_epoch(); })
 {
 }
 
@@ -30,9 +28,7 @@ Environment& LmdbTarget::opened(bool for_writing)
     if (there != nullptr) return *there;
     only_looked_ = pool_.only_looks();
     const Permissions& may = pool_.permissions();
-    there = new Environment(pool_.directory_of(number_), pool_.name_of(number_), pool_.format().durability,
-                            !may.data || only_looked_, !may.lock || only_looked_, for_writing,
-                            PoolFiles{pool_.writers(), pool_.reservations()}, number_);
+    there = new Environment(files_, !may.data || only_looked_, !may.lock || only_looked_, for_writing);
     environment_.store(there, std::memory_order_release);
     return *there;
 }
@@ -48,7 +44,7 @@ void LmdbTarget::look()
     Environment* there = environment_.load();
     if (there != nullptr && there->removed()) {
         throw Error(-DER_STALE,
-                    pool_.name_of(number_) +
+                    files_.where +
                         " was removed while it was open, so what is written there is lost: close the pool");
     }
     if (there != nullptr) there->look_for_unseen_readers();
@@ -61,7 +57,7 @@ void LmdbTarget::write(FunctionRef<void(WriteTransaction&)> body)
     Environment& there = index(true);
     require_there(); // with its index open
     there.write(body);
-    pool_.reservations().reclaim_if_due();
+    files_.reservations.reclaim_if_due();
     require_there();
 }
 
@@ -79,8 +75,8 @@ void LmdbTarget::release(const ExtentRef& extent)
 
 bool LmdbTarget::begin_sync(bool own)
 {
-    if (!pool_.permissions().data) return false; // who writes nothing has nothing to sync
-    if (pool_.format().durability == Durability::power) return false; // every commit did it
+    if (!pool_.permissions().data) return false;              // who writes nothing has nothing to sync
+    if (files_.durability == Durability::power) return false; // every commit did it
     const Environment* there = environment_.load();
     if (own && (there == nullptr || !there->own_unsynced())) return false;
     extents_.begin_sync();
@@ -97,7 +93,7 @@ void LmdbTarget::sync(bool own)
 void LmdbTarget::compact()
 {
     pool_.require_writable();
-    pool_.reservations().reclaim();
+    files_.reservations.reclaim();
     index(true).compact();
 }
 
@@ -113,12 +109,12 @@ std::vector<std::string> LmdbTarget::check()
 
 void LmdbTarget::count(const Counters& added)
 {
-    if (!pool_.only_looks()) pool_.shared().count(number_, added);
+    if (!pool_.only_looks()) pool_.shared().count(files_.number, added);
 }
 
 Counters LmdbTarget::counters()
 {
-    return pool_.shared().counters(number_);
+    return pool_.shared().counters(files_.number);
 }
 
 } // namespace stepstore::store::lmdb

@@ -67,7 +67,7 @@ private:
     void look();
 
     PoolState& pool_;
-    const unsigned number_;                          // as in PoolState::target()
+    const TargetFiles files_;
     std::mutex opening_;                             // guards only_looked_, before_claim_
     std::atomic<Environment*> environment_{nullptr}; // owned
     bool only_looked_ = false;                       // so was it opened

@@ -123,26 +123,17 @@ bool ExtentStore::Appended::reach_end()
     return true;
 }
 
-ExtentStore::ExtentStore(RootedPath directory, std::string where, Durability durability, bool read_only,
-                         std::function<std::uint64_t()> new_file_number, const PoolFiles& pool,
-                         unsigned target)
-    : directory_(std::move(directory)), where_(std::move(where)), durability_(durability),
-      read_only_(read_only), new_file_number_(std::move(new_file_number)), reservations_(pool.reservations),
-      writers_(pool.writers), target_(target)
-{
-}
-
 RootedPath ExtentStore::path_of(std::uint64_t number) const
 {
     char name[24];
     std::snprintf(name, sizeof name, "%016llx.ext", static_cast<unsigned long long>(number));
-    return directory_ / name;
+    return target_.directory / name;
 }
 
 std::vector<std::uint64_t> ExtentStore::numbers() const
 {
     std::vector<std::uint64_t> found;
-    for (const std::string& name : names_in(directory_)) {
+    for (const std::string& name : names_in(target_.directory)) {
         if (name.size() != 16 + suffix.size() || !name.ends_with(suffix)) continue;
         if (name.find_first_not_of("0123456789abcdef") != 16) continue;
         found.push_back(std::stoull(name.substr(0, 16), nullptr, 16));
@@ -158,11 +149,12 @@ ExtentRef ExtentStore::append(std::span<Payload> payloads)
     const std::uint64_t length = all.length;
     if (length == 0) return {};
     std::uint64_t offset = 0;
-    reservations_.begin();
+    target_.reservations.begin();
     const std::shared_ptr<Appended> file = reserve(length, offset);
     Descriptor own; // a failure is told to each descriptor once: not just to another thread's sync
-    if (durability_ == Durability::power) own = open_file(path_of(file->number), O_RDWR);
-    if (durability_ == Durability::power && !own) fail_errno(where_, "cannot open " + path_of(file->number));
+    if (target_.durability == Durability::power) own = open_file(path_of(file->number), O_RDWR);
+    if (target_.durability == Durability::power && !own)
+        fail_errno(target_.where, "cannot open " + path_of(file->number));
     const int fd = own ? own.get() : file->fd.get();
     const auto write = [&] {
         const std::shared_lock lock(writing_);
@@ -175,10 +167,10 @@ ExtentRef ExtentStore::append(std::span<Payload> payloads)
         const RootedPath path = path_of(file->number);
         // The bytes that did arrive would only make the lack of space worse.
         if (!failed_syncs().open()) punch_hole(fd, offset, aligned(length));
-        reservations_.forget({file->number, offset, aligned(length)});
-        fail(error, where_, "cannot append " + std::to_string(length) + " bytes to " + path);
+        target_.reservations.forget({file->number, offset, aligned(length)});
+        fail(error, target_.where, "cannot append " + std::to_string(length) + " bytes to " + path);
     }
-    if (durability_ == Durability::process) {
+    if (target_.durability == Durability::process) {
         const std::lock_guard lock(append_guard_);
         unsynced_.insert(file); // once it is written: a sync that is under way may have missed it
     }
@@ -208,7 +200,8 @@ std::shared_ptr<ExtentStore::Appended> ExtentStore::reserve(std::uint64_t length
     if (!appended_) appended_ = make_file();
     offset = appended_->end;
     appended_->end = aligned(offset + length);
-    if (appended_->reach_end()) reservations_.note(target_, {appended_->number, offset, aligned(length)});
+    if (appended_->reach_end())
+        target_.reservations.note(target_.number, {appended_->number, offset, aligned(length)});
     return appended_;
 }
 
@@ -224,7 +217,7 @@ std::shared_ptr<ExtentStore::Appended> ExtentStore::take_over()
         auto file = std::make_shared<Appended>(number, std::move(fd), path);
         if (file->end >= rotate_at) continue; // its last holder may have gone on until it lost the lock
         // Its maker may have died before it synced the name.
-        if (durability_ == Durability::power) sync_directory(directory_);
+        if (target_.durability == Durability::power) sync_directory(target_.directory);
         new_name_ = true;
         return file;
     }
@@ -238,12 +231,13 @@ std::shared_ptr<ExtentStore::Appended> ExtentStore::make_file()
         const RootedPath path = path_of(number);
         Descriptor fd = open_file(path, O_RDWR | O_CREAT | O_EXCL);
         if (!fd && errno == EEXIST) continue;
-        if (!fd) fail_errno(where_, "cannot make the extent file " + path + owner_of(directory_));
+        if (!fd)
+            fail_errno(target_.where, "cannot make the extent file " + path + owner_of(target_.directory));
         // Between its making and its locking the file can be taken over, or found
         // empty and removed: then it is theirs.
         if (!try_lock(fd.get(), Lock::exclusive, path) || unlinked(fd.get(), path)) continue;
         auto file = std::make_shared<Appended>(number, std::move(fd), path);
-        if (durability_ == Durability::power) sync_directory(directory_);
+        if (target_.durability == Durability::power) sync_directory(target_.directory);
         new_name_ = true;
         return file;
     }
@@ -270,9 +264,9 @@ std::shared_ptr<Descriptor> ExtentStore::cached(std::uint64_t number)
     auto fd = std::make_shared<Descriptor>(open_file(path, read_only_ ? O_RDONLY : O_RDWR));
     if (!*fd && !read_only_ && errno == EACCES) *fd = open_file(path, O_RDONLY);
     if (!*fd && errno == ENOENT)
-        throw Error(-DER_CSUM, where_ + ": the extent file " + path +
+        throw Error(-DER_CSUM, target_.where + ": the extent file " + path +
                                    " is missing, and its data are lost: put the file back from a copy");
-    if (!*fd) fail_errno(where_, "cannot open the extent file " + path + owner_of(path));
+    if (!*fd) fail_errno(target_.where, "cannot open the extent file " + path + owner_of(path));
     std::lock_guard lock(cache_guard_);
     recent_.emplace_front(number, fd);
     if (recent_.size() > cached_files) recent_.pop_back();
@@ -282,18 +276,19 @@ std::shared_ptr<Descriptor> ExtentStore::cached(std::uint64_t number)
 void ExtentStore::read(const ExtentRef& extent, std::uint64_t skip, MutableBytes into)
 {
     if (skip > extent.length || into.size() > extent.length - skip) {
-        throw Error(-DER_CSUM, where_ + ": " + std::to_string(into.size()) + " bytes from " +
+        throw Error(-DER_CSUM, target_.where + ": " + std::to_string(into.size()) + " bytes from " +
                                    std::to_string(skip) + " on do not lie in an extent of " +
                                    std::to_string(extent.length) + " bytes");
     }
     if (into.empty()) return;
     if (extent.offset > static_cast<std::uint64_t>(INT64_MAX) - extent.length || extent.length > INT64_MAX)
-        throw Error(-DER_CSUM, where_ + ": a reference to an extent is damaged: no file has such offsets");
+        throw Error(-DER_CSUM,
+                    target_.where + ": a reference to an extent is damaged: no file has such offsets");
     const auto fd = cached(extent.file);
     const std::int64_t got = read_all(fd->get(), into, extent.offset + skip);
-    if (got < 0) fail_errno(where_, "cannot read " + path_of(extent.file));
+    if (got < 0) fail_errno(target_.where, "cannot read " + path_of(extent.file));
     if (static_cast<std::size_t>(got) < into.size()) {
-        throw Error(-DER_CSUM, where_ + ": the extent file " + path_of(extent.file) +
+        throw Error(-DER_CSUM, target_.where + ": the extent file " + path_of(extent.file) +
                                    " was cut off: it ends " +
                                    std::to_string(into.size() - static_cast<std::size_t>(got)) +
                                    " bytes before the end of what is stored there");
@@ -309,12 +304,13 @@ void ExtentStore::punch(int fd, std::uint64_t offset, std::uint64_t length, cons
     if (failed_syncs().open()) return;
     // A file system without holes keeps the space; all else is the same.
     if (const int error = punch_hole(fd, offset, length); error != 0 && error != EOPNOTSUPP)
-        fail(error, where_, "cannot free space in " + path);
+        fail(error, target_.where, "cannot free space in " + path);
 }
 
 void ExtentStore::leaving(const ExtentRef& extent)
 {
-    if (extent.length != 0 && possible(extent)) reservations_.leaving(target_, reservation_of(extent));
+    if (extent.length != 0 && possible(extent))
+        target_.reservations.leaving(target_.number, reservation_of(extent));
 }
 
 void ExtentStore::release(const ExtentRef& extent)
@@ -322,12 +318,13 @@ void ExtentStore::release(const ExtentRef& extent)
     if (extent.length == 0) return;
     const RootedPath path = path_of(extent.file);
     if (!possible(extent)) {
-        throw Error(-DER_CSUM, where_ + ": a reference to an extent is damaged: nothing begins at byte " +
+        throw Error(-DER_CSUM, target_.where +
+                                   ": a reference to an extent is damaged: nothing begins at byte " +
                                    std::to_string(extent.offset) + " of " + path);
     }
     const ExtentRef reservation = reservation_of(extent);
-    reservations_.begin();
-    reservations_.note(target_, reservation);
+    target_.reservations.begin();
+    target_.reservations.note(target_.number, reservation);
     if (keep(reservation)) return;
     punch_reservation(reservation);
 }
@@ -340,7 +337,7 @@ void ExtentStore::punch_reservation(const ExtentRef& reservation)
         punch(fd->get(), reservation.offset, reservation.length, path);
         if (allocated_of(fd->get(), path) == 0) remove_if_empty(reservation.file);
     }
-    reservations_.forget(reservation);
+    target_.reservations.forget(reservation);
 }
 
 void ExtentStore::punch_left(const ExtentRef& reservation)
@@ -358,7 +355,7 @@ void ExtentStore::punch_left(const ExtentRef& reservation)
 void ExtentStore::drop(const Spare& spare)
 {
     punch(spare.file->fd.get(), spare.offset, spare.length, path_of(spare.file->number));
-    reservations_.forget({spare.file->number, spare.offset, spare.length});
+    target_.reservations.forget({spare.file->number, spare.offset, spare.length});
 }
 
 // False: there was none to drop.
@@ -434,7 +431,7 @@ std::vector<Target::ExtentFile> ExtentStore::files()
         const RootedPath path = path_of(number);
         const Descriptor fd = open_file(path, read_only_ ? O_RDONLY : O_RDWR);
         if (!fd && errno == ENOENT) continue; // removed meanwhile
-        if (!fd) fail_errno(where_, "cannot open the extent file " + path + owner_of(path));
+        if (!fd) fail_errno(target_.where, "cannot open the extent file " + path + owner_of(path));
         Target::ExtentFile file{number, size_of(fd.get(), path), allocated_of(fd.get(), path), false};
         file.allocated -= std::min(file.allocated, spare_in(number));
         file.in_use =
@@ -450,7 +447,7 @@ std::uint64_t ExtentStore::allocated()
     for (const std::uint64_t number : numbers()) {
         const Descriptor fd = open_file(path_of(number), O_PATH);
         if (!fd) continue; // removed meanwhile
-        const std::uint64_t taken = allocated_of(fd.get(), where_);
+        const std::uint64_t taken = allocated_of(fd.get(), target_.where);
         bytes += taken - std::min(taken, spare_in(number));
     }
     return bytes;
@@ -462,7 +459,7 @@ std::uint64_t ExtentStore::allocated(const ExtentRef& range)
 {
     const Descriptor fd = open_file(path_of(range.file), O_RDONLY);
     if (!fd && errno == ENOENT) return 0;
-    if (!fd) fail_errno(where_, "cannot open the extent file " + path_of(range.file));
+    if (!fd) fail_errno(target_.where, "cannot open the extent file " + path_of(range.file));
     const auto end = static_cast<off_t>(range.offset + range.length);
     std::uint64_t bytes = 0;
     for (auto at = static_cast<off_t>(range.offset); at < end;) {
@@ -521,14 +518,14 @@ void ExtentStore::sync(bool own)
 
 FailedSyncs& ExtentStore::failed_syncs()
 {
-    return writers_.require_line(target_, where_).extents;
+    return target_.line().extents;
 }
 
 // doubt: a sync of another process may have failed. What a process wrote that has ended is written again.
 void ExtentStore::sync_file(const Descriptor& fd, std::uint64_t number, bool ours, bool doubt)
 {
     const RootedPath path = path_of(number);
-    if (!fd) fail_errno(where_, "cannot sync " + path);
+    if (!fd) fail_errno(target_.where, "cannot sync " + path);
     bool again = doubt;
     {
         const std::lock_guard lock(append_guard_);
@@ -541,7 +538,7 @@ void ExtentStore::sync_file(const Descriptor& fd, std::uint64_t number, bool our
         std::atomic<off_t> first{0};
         (void)fdatasync(fd.get()); // which tells of the past
         if (!write_again(path, alone, first))
-            fail_errno(where_, "cannot write again what a failed sync of " + path + " has left");
+            fail_errno(target_.where, "cannot write again what a failed sync of " + path + " has left");
     }
     const int error = fdatasync(fd.get()) == 0 ? 0 : errno;
     const std::lock_guard lock(append_guard_);
@@ -551,7 +548,7 @@ void ExtentStore::sync_file(const Descriptor& fd, std::uint64_t number, bool our
     }
     lost_.insert(number);
     failed_syncs().all.fetch_add(1);
-    throw system_error(error, where_, "cannot sync " + path);
+    throw system_error(error, target_.where, "cannot sync " + path);
 }
 
 // Not again while no file was made or removed. A change of names stamps a directory with the coarse clock. So
@@ -563,12 +560,12 @@ void ExtentStore::sync_names()
     };
     timespec now{};
     struct stat status {};
-    const Descriptor names = open_file(directory_, O_PATH);
+    const Descriptor names = open_file(target_.directory, O_PATH);
     if (clock_gettime(CLOCK_REALTIME_COARSE, &now) != 0 || !names || fstat(names.get(), &status) != 0)
-        fail_errno(directory_, "cannot read the status of the directory");
+        fail_errno(target_.directory, "cannot read the status of the directory");
     const std::int64_t changed = nanoseconds(status.st_mtim);
     if (changed == names_synced_.load()) return;
-    sync_directory(directory_);
+    sync_directory(target_.directory);
     if (changed < nanoseconds(now)) names_synced_ = changed;
 }
 

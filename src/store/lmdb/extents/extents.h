@@ -27,7 +27,7 @@
 #include "base/files.h"
 #include "base/function_ref.h"
 #include "store/backend.h"
-#include "store/lmdb/sharing/reservations.h"
+#include "store/lmdb/sharing/target_files.h"
 
 #include <atomic>
 #include <functional>
@@ -49,14 +49,18 @@ public:
     static constexpr std::size_t cached_files = 64;
     static constexpr std::uint64_t max_spare = std::uint64_t{16} << 20; // bytes kept for the next extents
 
-    // new_file_number: a number never given before to any process. reservations: of the pool, target: the
-    // number there of this store's.
-    ExtentStore(RootedPath directory, std::string where, Durability durability, bool read_only,
-                std::function<std::uint64_t()> new_file_number, const PoolFiles& pool, unsigned target);
+    // new_file_number: a number never given before to any process.
+    ExtentStore(const TargetFiles& target, bool read_only, std::function<std::uint64_t()> new_file_number)
+        : target_(target), read_only_(read_only), new_file_number_(std::move(new_file_number))
+    {
+    }
     ~ExtentStore() { drop_spares(); }
 
     ExtentRef append(std::span<Payload> payloads);
-    void entering(const ExtentRef& extent) { reservations_.entering(target_, reservation_of(extent)); }
+    void entering(const ExtentRef& extent)
+    {
+        target_.reservations.entering(target_.number, reservation_of(extent));
+    }
     void leaving(const ExtentRef& extent);
     void punch_left(const ExtentRef& reservation); // what a dead process left
     void read(const ExtentRef& extent, std::uint64_t skip, MutableBytes into);
@@ -105,14 +109,9 @@ private:
     RootedPath path_of(std::uint64_t number) const;
     std::vector<std::uint64_t> numbers() const;
 
-    const RootedPath directory_;
-    const std::string where_;
-    const Durability durability_;
+    const TargetFiles& target_;
     const bool read_only_;
     const std::function<std::uint64_t()> new_file_number_;
-    Reservations& reservations_;
-    WritersFile& writers_;
-    const unsigned target_;
 
     std::atomic<bool> new_name_{false}; // this process appends to a file whose name may not be on the medium
     std::atomic<std::int64_t> names_synced_{

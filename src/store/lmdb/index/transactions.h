@@ -1,4 +1,4 @@
-// WriteTransaction over a transaction of LMDB's. Only environment_write.cc makes them.
+// WriteTransaction over a transaction of LMDB's. Only environment.cc makes them.
 #pragma once
 
 #include "base/not_copied.h"

@@ -45,7 +45,7 @@
 // go last.) A fork takes none of these locks along.
 //
 // What strangers can do: announce themselves for ever. Then a version is always kept, in spans of at most
-// half the bound of what a reader may pin (environment_space.cc). They can also truncate, remove or replace
+// half the bound of what a reader may pin (index_space.h). They can also truncate, remove or replace
 // files. Then a reader is as one without a keeper: it goes on trying. So does a reader beside writers of an
 // older version.
 //

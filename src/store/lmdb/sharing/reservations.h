@@ -128,10 +128,4 @@ private:
     std::atomic<std::size_t> pending_size_{0};
 };
 
-// What the targets of a pool share.
-struct PoolFiles {
-    WritersFile& writers;
-    Reservations& reservations;
-};
-
 } // namespace stepstore::store::lmdb

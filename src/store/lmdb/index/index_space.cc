@@ -1,39 +1,12 @@
-// The space of an index: what old readers keep from being used again, and giving back what no process needs.
-//
-// Old readers. A page that a transaction freed is used again when no reader's version can have it. So with a
-// reader that is stopped within a transaction every update takes new pages. A commit that made the file
-// longer by a step looks at the readers' table. It counts the freed pages that are kept for the oldest
-// reader. From a quarter of the bound on a writer warns, once for each such reader. At the bound writers wait
-// until the reader goes on or ends. They warn after five seconds, and give up after the limit, as they do for
-// a writer. The reader is never taken out of the table. LMDB and this library hand out memory of the map, so
-// a reader that wakes would read other pages before anything could tell it. The version that a writer keeps
-// for readers without a slot (kept_version.h) belongs to no reader: it ends at half of the bound, and nobody
-// waits.
-//
-// Giving back. compact() punches free pages out of the file. It holds LMDB's lock on writers and writes
-// nothing. A page is free here when the list of the newest version T has it under a key below T and below the
-// oldest reader's version.
-// 1. These are the pages that LMDB itself would overwrite in a transaction that began now. So no reader needs
-//    more from us than from any other writer. Readers in the table do not have the page. Readers without the
-//    table must look at the version afterwards in any case.
-// 2. LMDB does not read a free page before it is used again: mdb_page_alloc() takes fresh memory for it, and
-//    mdb_page_flush() writes it whole (LMDB 0.9.24). The file's length stays, so the map's end does.
-// 3. A page that T - 1 freed or an older one is in neither meta page's tree. The file is synced before the
-//    first punch, so both trees are on the medium. After a power failure either may be the current one, and
-//    no page of it was punched.
-// 4. The index is walked first, without the lock: what is damaged is left alone, and LMDB does not read it.
-//
-// Giving back by itself. A commit looks at the index now and then. If the file takes more than what is in use
-// and a bound, this writer and the next ones each give a piece back, after their update is done. This is
-// compact() but for the sync. With durability `power` both trees are on the medium after each commit. With
-// `process` a power failure may cost what is not synced, also because LMDB overwrites these very pages. So it
-// needs no (3). But no failed sync may be open: a hole makes the system drop what it could not write. The
-// bound is at least twice what is in use. So the walk before the first piece reads less than what was written
-// since the last one.
+#include "store/lmdb/index/index_space.h"
+
+#include "base/files.h"
 #include "base/not_copied.h"
 #include "base/warning.h"
-#include "store/lmdb/index/environment_use.h"
 #include "store/lmdb/sharing/errors.h"
+#include "store/lmdb/sharing/write_turn.h"
+
+#include <daos_errno.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -151,7 +124,7 @@ std::string mebibytes(std::uint64_t bytes)
 
 // ---- old readers
 
-struct Environment::Pinned {
+struct IndexSpace::Pinned {
     std::uint64_t bytes = 0; // free but for the oldest reader
     std::uint64_t bound = 0;
     OldestReader reader;
@@ -164,49 +137,49 @@ struct Environment::Pinned {
     }
 };
 
-Environment::Pinned Environment::pinned()
+IndexSpace::Pinned IndexSpace::pinned()
 {
     Pinned found;
-    found.reader = oldest_reader(env_);
-    const FreeList list(table_, env_);
+    found.reader = oldest_reader(map_.env());
+    const FreeList list(map_.table(), map_.env());
     if (!list || found.reader.version >= list.version()) return found;
     std::uint64_t free = 0;
     list.walk([&](std::uint64_t version, std::span<const std::uint64_t> pages) {
         free += pages.size();
-        if (version >= found.reader.version) found.bytes += pages.size() * page_size_;
+        if (version >= found.reader.version) found.bytes += pages.size() * file_.page_size();
     });
-    const std::uint64_t last_page = info().me_last_pgno;
-    found.bound = bound_for((last_page + 1 - std::min(free, last_page)) * page_size_);
+    const std::uint64_t last_page = map_.info().me_last_pgno;
+    found.bound = bound_for((last_page + 1 - std::min(free, last_page)) * file_.page_size());
     found.behind = list.version() - found.reader.version;
     return found;
 }
 
-void Environment::look_at_readers(std::uint64_t last_page)
+void IndexSpace::look_at_readers(std::uint64_t last_page)
 {
-    free_dead_slots();
+    free_dead_slots(map_.env());
     const Pinned now = pinned();
     // A small bound is looked for in small steps.
-    std::uint64_t step = std::max(least_step, last_page * page_size_ / 8);
-    if (now.bound != 0) step = std::min(step, std::max(now.bound / 16, page_size_));
-    look_at_page_.store(last_page + step / page_size_);
+    std::uint64_t step = std::max(least_step, last_page * file_.page_size() / 8);
+    if (now.bound != 0) step = std::min(step, std::max(now.bound / 16, file_.page_size()));
+    look_at_page_.store(last_page + step / file_.page_size());
     if (now.bytes == 0 || now.bytes < now.bound / 4) return;
-    if (keeper_.is_kept(now.reader.version)) return; // which has a bound of its own
+    if (map_.keeper().is_kept(now.reader.version)) return; // which has a bound of its own
     too_much_pinned_.store(now.bytes >= now.bound);
     static std::atomic<std::uint64_t> told{0}; // the reader that was warned of last
     if (told.exchange(now.reader.process) == now.reader.process) return;
-    warn(where_ + ": the index grows because of a reader: " + now.text() + ". At " + mebibytes(now.bound) +
-         " writers wait for it (STEPSTORE_PINNED_LIMIT=MEBIBYTES)");
+    warn(target_.where + ": the index grows because of a reader: " + now.text() + ". At " +
+         mebibytes(now.bound) + " writers wait for it (STEPSTORE_PINNED_LIMIT=MEBIBYTES)");
 }
 
-void Environment::wait_for_readers()
+void IndexSpace::wait_for_readers()
 {
-    LongWait waited(where_ + ": cannot write");
+    LongWait waited(target_.where + ": cannot write");
     for (;;) {
         {
-            const MapUse use(*this);
-            free_dead_slots();
+            const LmdbMap::Use use(map_);
+            free_dead_slots(map_.env());
             const Pinned now = pinned();
-            if (now.bytes < now.bound || now.bound == 0 || keeper_.is_kept(now.reader.version)) break;
+            if (now.bytes < now.bound || now.bound == 0 || map_.keeper().is_kept(now.reader.version)) break;
             waited.look([&] {
                 return now.text() + ", the most that is allowed. Let it go on (kill -CONT " +
                        std::to_string(now.reader.process) + ") or end it";
@@ -220,62 +193,60 @@ void Environment::wait_for_readers()
 // ---- the version that is kept for readers without a slot
 
 // With LMDB's lock on writers held. The bound of what is kept is half of that of other readers.
-void Environment::tend_keeper(const Meta& newest)
+void IndexSpace::tend_keeper(const Meta& newest)
 {
-    keeper_.tend(
-        env_, newest.transaction, [&](std::uint64_t version) { return freed_since(version); },
-        bound_for(used_pages(newest) * page_size_) / 2);
+    map_.keeper().tend(
+        map_.env(), newest.transaction, [&](std::uint64_t version) { return freed_since(version); },
+        bound_for(used_pages(newest) * file_.page_size()) / 2);
 }
 
-std::uint64_t Environment::freed_since(std::uint64_t version)
+std::uint64_t IndexSpace::freed_since(std::uint64_t version)
 {
-    const FreeList list(table_, env_);
+    const FreeList list(map_.table(), map_.env());
     std::uint64_t bytes = 0;
     if (list)
-        list.walk(
-            [&](std::uint64_t, std::span<const std::uint64_t> pages) { bytes += pages.size() * page_size_; },
-            version);
+        list.walk([&](std::uint64_t,
+                      std::span<const std::uint64_t> pages) { bytes += pages.size() * file_.page_size(); },
+                  version);
     return bytes;
 }
 
 // ---- giving back
 
-void Environment::compact()
+void IndexSpace::compact()
 {
-    open_for_writing();
-    const std::vector<std::string> damage = walk(1);
+    map_.open_for_writing();
+    const std::vector<std::string> damage = reading_.walk(1);
     if (!damage.empty())
         throw Error(-DER_CSUM,
-                    where_ + ": " + directory_ + "/data.mdb is damaged (" + damage.front() +
+                    target_.where + ": " + target_.directory + "/data.mdb is damaged (" + damage.front() +
                         "), so no space of it is freed; \"stepstore pool check\" says what can be saved");
-    sync_file(); // most of it, with no lock held
+    sync_.sync_file(); // most of it, with no lock held
     for (std::uint64_t from = 0; punch_free_pages(from, Synced::first);) {
     }
 }
 
 // meta: of the version before. The counts of its pages cost nothing. The file is asked only if they leave a
 // lot.
-void Environment::look_at_free_space(const Meta& meta)
+void IndexSpace::measure_free_space(const Meta& meta)
 {
-    if (meta.transaction < look_at_version_.load(std::memory_order_relaxed)) [[likely]]
-        return;
     look_at_version_.store(meta.transaction + versions_between_looks, std::memory_order_relaxed);
-    const std::uint64_t used = used_pages(meta) * page_size_;
+    const std::uint64_t used = used_pages(meta) * file_.page_size();
     const std::uint64_t most = used + std::max(least_free, free_over_used * used);
-    if ((meta.last_page + 1) * page_size_ > most && bytes() > most) much_free_.store(true);
+    if ((meta.last_page + 1) * file_.page_size() > most && file_.bytes() > most) much_free_.store(true);
 }
 
 // The caller's update is done. So what goes wrong here is not its failure, and it waits for no other writer.
-void Environment::give_back_some() noexcept
+void IndexSpace::give_back_some() noexcept
 try {
     const std::unique_lock alone(giving_back_, std::try_to_lock);
     if (!alone) return; // another thread does it
     bool more = false;
     try {
-        if (line().owner.load() != 0) return; // another time
-        if (sync_failed(line())) return much_free_.store(false);
+        if (target_.line().owner.load() != 0) return; // another time
+        if (sync_.failed()) return much_free_.store(false);
         std::vector<std::string> damage;
-        if (punch_from_ == 0) read([&](ReadTransaction&) { damage = walk(1); });
+        if (punch_from_ == 0) reading_.read([&](ReadTransaction&) { damage = reading_.walk(1); });
         more = damage.empty() && punch_free_pages(punch_from_, Synced::no);
     } catch (const Error&) { // a later look begins again
     }
@@ -286,17 +257,15 @@ try {
 }
 
 // From this page on, and for a short time. False: all of them are done.
-bool Environment::punch_free_pages(std::uint64_t& from, Synced synced)
+bool IndexSpace::punch_free_pages(std::uint64_t& from, Synced synced)
 {
-    const WriteTurn turn(pool_.writers, target_, where_);
-    std::optional<MapUse> use;
-    std::optional<Transaction> transaction; // never commits
-    begin_alone(use, transaction, turn.inherited());
-    if (synced == Synced::first && fdatasync(file_.get()) != 0) note_failed_sync();
-    const std::uint64_t oldest = oldest_reader(env_).version;
-    const FreeList list(table_, env_);
-    if (!list) fail(MDB_READERS_FULL, where_, "cannot read the list of free pages");
-    const std::uint64_t last_page = info().me_last_pgno;
+    const WriteTurn turn(target_.writers, target_.number, target_.where);
+    const LmdbMap::OthersWait alone(map_, turn.inherited());
+    if (synced == Synced::first) sync_.flush();
+    const std::uint64_t oldest = oldest_reader(map_.env()).version;
+    const FreeList list(map_.table(), map_.env());
+    if (!list) fail(MDB_READERS_FULL, target_.where, "cannot read the list of free pages");
+    const std::uint64_t last_page = map_.info().me_last_pgno;
     std::vector<std::uint64_t> pages;
     list.walk([&](std::uint64_t version, std::span<const std::uint64_t> freed) {
         if (version >= std::min(oldest, list.version())) return;
@@ -314,9 +283,10 @@ bool Environment::punch_free_pages(std::uint64_t& from, Synced synced)
             from = pages[at];
             return true;
         }
-        const int error = punch_hole(fd_, pages[at] * page_size_, (end - at) * page_size_);
+        const int error =
+            punch_hole(file_.lmdb_fd(), pages[at] * file_.page_size(), (end - at) * file_.page_size());
         if (error == EOPNOTSUPP) return false; // such a file system keeps the space
-        if (error != 0) fail(error, where_, "cannot free space of the index");
+        if (error != 0) fail(error, target_.where, "cannot free space of the index");
         at = end;
     }
     return false;
