@@ -271,14 +271,11 @@ void Creation::build()
         write_text(RootedPath::directory(path) / owner_name, owner_text(pool_, path), "pool " + path_);
     }
     SharedState::create(pool_ / shared_name, format.targets);
-    Permissions all;
-    all.data = all.lock = true;
-    state_ = std::make_shared<PoolState>(pool_, format, all, std::move(lock_));
+    state_ = std::make_shared<PoolState>(pool_, format, Permissions{pool_, true, true}, std::move(lock_));
     for (unsigned index = 0; index <= format.targets; ++index) {
-        const RootedPath directory = state_->directory_of(index);
-        make(directory);
-        LmdbMap::create({directory, "pool " + path_, options_.durability, state_->writers(),
-                         state_->reservations(), index});
+        const TargetFiles files = state_->files_of(index, "pool " + path_);
+        make(files.directory);
+        LmdbMap::create(files);
     }
     if (format.durability != Durability::power) return;
     for (const std::string& path : format.directories) {

@@ -50,7 +50,7 @@ Identity identity_of(const RootedPath& pool)
 
 Permissions permissions_of(const RootedPath& pool)
 {
-    Permissions found;
+    Permissions found{pool};
     const RootedPath meta = pool / meta_name;
     found.lock = can_write(meta / "lock.mdb") || (errno == ENOENT && can_write(meta));
     found.data = can_write(meta) && can_write(meta / "data.mdb");
@@ -181,8 +181,12 @@ PoolState::PoolState(RootedPath pool, const Format& format, Permissions permissi
           },
           [this](unsigned target) { return targets_[target].index(true).newest_version(); })
 {
-    for (unsigned index = 0; index <= format.targets; ++index)
-        targets_.emplace_back(*this, index);
+    for (unsigned index = 0; index <= format.targets; ++index) {
+        const std::string name =
+            index == format.targets ? "pool metadata" : "target " + std::to_string(index);
+        targets_.emplace_back(
+            TargetParts{files_of(index, "pool " + place_ + ", " + name), permissions_, machine_, shared_});
+    }
     if (lock_) close_in_children(lock_.get());
 }
 
@@ -198,31 +202,21 @@ PoolState::~PoolState()
     }
 }
 
-void PoolState::refuse_to_write() const
-{
-    fail(permissions_.error == 0 ? EACCES : permissions_.error, "pool " + place_,
-         "cannot open it for writing (open it read-only, or ask its owner" + owner_of(place_) + ")");
-}
-
 void PoolState::claim()
 {
-    require_writable();
-    if (!only_looks()) return;
+    permissions_.require_writable();
+    if (!machine_.only_looks()) return;
     machine_.claim();
     for (LmdbTarget& target : targets_)
         target.machine_claimed();
 }
 
-std::string PoolState::name_of(unsigned index) const
+TargetFiles PoolState::files_of(unsigned index, std::string where)
 {
-    return "pool " + place_ +
-           (index == format_.targets ? ", pool metadata" : ", target " + std::to_string(index));
-}
-
-RootedPath PoolState::directory_of(unsigned index) const
-{
-    if (index == format_.targets) return place_ / meta_name;
-    return directories_[index % directories_.size()] / target_name(index);
+    const RootedPath directory = index == format_.targets
+                                     ? place_ / meta_name
+                                     : directories_[index % directories_.size()] / target_name(index);
+    return {directory, std::move(where), format_.durability, writers_, reservations_, index};
 }
 
 } // namespace stepstore::store::lmdb

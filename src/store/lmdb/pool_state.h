@@ -13,13 +13,6 @@
 
 namespace stepstore::store::lmdb {
 
-// What the directory's permissions leave to this process.
-struct Permissions {
-    bool data = false; // the indices and extents can be written
-    bool lock = false; // LMDB's lock files can be written
-    int error = 0;     // why not
-};
-
 class PoolState {
 public:
     // The one of this process and path, opened when there is none yet.
@@ -46,27 +39,13 @@ public:
     const Format& format() const { return format_; }
     const Permissions& permissions() const { return permissions_; }
     SharedState& shared() { return shared_; }
-    WritersFile& writers() { return writers_; }
     LmdbTarget& target(unsigned index) { return targets_[index]; } // format().targets: the pool's metadata
     LmdbTarget& meta() { return targets_.back(); }
-    Reservations& reservations() { return reservations_; }
-    MachineClaim& machine() { return machine_; }
-    // On a file system that others share this process only reads, without a trace, until this machine has the
-    // pool.
-    bool only_looks() const { return machine_.needed() && !machine_.claimed(); }
-    void claim();                 // DER_NO_PERM, DER_BUSY
-    void require_writable() const // DER_NO_PERM
-    {
-        if (!permissions_.data) [[unlikely]]
-            refuse_to_write();
-    }
-    std::string name_of(unsigned index) const; // "pool /p, target 3"
-    RootedPath directory_of(unsigned index) const;
+    void claim();                                            // DER_NO_PERM, DER_BUSY
+    TargetFiles files_of(unsigned index, std::string where); // index: as in target()
     std::uint64_t generation() const { return generation_; }
 
 private:
-    [[noreturn]] void refuse_to_write() const;
-
     const RootedPath place_;
     const Format format_;
     const std::vector<RootedPath> directories_; // of the targets, in turn

@@ -1,18 +1,24 @@
 #include "store/lmdb/target.h"
 
 #include "store/failure.h"
-#include "store/lmdb/pool_state.h"
+#include "store/lmdb/sharing/errors.h"
 
 #include <daos_errno.h>
 
+#include <cerrno>
 #include <utility>
 
 namespace stepstore::store::lmdb {
 
-LmdbTarget::LmdbTarget(PoolState& pool, unsigned index)
-    : pool_(pool), files_{pool.directory_of(index), pool.name_of(index), pool.format().durability,
-                          pool.writers(),           pool.reservations(), index},
-      extents_(files_, !pool.permissions().data, [&pool] { return pool.shared().next_epoch(); })
+void Permissions::refuse_to_write() const
+{
+    fail(error == 0 ? EACCES : error, "pool " + pool,
+         "cannot open it for writing (open it read-only, or ask its owner" + owner_of(pool) + ")");
+}
+
+LmdbTarget::LmdbTarget(TargetParts parts)
+    : parts_(std::move(parts)),
+      extents_(files_, !parts_.permissions.data, [&shared = parts_.shared] { return shared.next_epoch(); })
 {
 }
 
@@ -26,8 +32,8 @@ Environment& LmdbTarget::opened(bool for_writing)
     const std::lock_guard lock(opening_);
     Environment* there = environment_.load();
     if (there != nullptr) return *there;
-    only_looked_ = pool_.only_looks();
-    const Permissions& may = pool_.permissions();
+    only_looked_ = parts_.machine.only_looks();
+    const Permissions& may = parts_.permissions;
     there = new Environment(files_, !may.data || only_looked_, !may.lock || only_looked_, for_writing);
     environment_.store(there, std::memory_order_release);
     return *there;
@@ -48,12 +54,12 @@ void LmdbTarget::look()
                         " was removed while it was open, so what is written there is lost: close the pool");
     }
     if (there != nullptr) there->look_for_unseen_readers();
-    pool_.machine().require_held();
+    parts_.machine.require_held();
 }
 
 void LmdbTarget::write(FunctionRef<void(WriteTransaction&)> body)
 {
-    pool_.require_writable();
+    parts_.permissions.require_writable();
     Environment& there = index(true);
     require_there(); // with its index open
     there.write(body);
@@ -63,19 +69,19 @@ void LmdbTarget::write(FunctionRef<void(WriteTransaction&)> body)
 
 ExtentRef LmdbTarget::append(std::span<Payload> payloads)
 {
-    pool_.require_writable();
+    parts_.permissions.require_writable();
     return extents_.append(payloads);
 }
 
 void LmdbTarget::release(const ExtentRef& extent)
 {
-    pool_.require_writable();
+    parts_.permissions.require_writable();
     extents_.release(extent);
 }
 
 bool LmdbTarget::begin_sync(bool own)
 {
-    if (!pool_.permissions().data) return false;              // who writes nothing has nothing to sync
+    if (!parts_.permissions.data) return false;               // who writes nothing has nothing to sync
     if (files_.durability == Durability::power) return false; // every commit did it
     const Environment* there = environment_.load();
     if (own && (there == nullptr || !there->own_unsynced())) return false;
@@ -86,13 +92,13 @@ bool LmdbTarget::begin_sync(bool own)
 void LmdbTarget::sync(bool own)
 {
     // Nothing of ours to sync.
-    if (!pool_.permissions().data || (own && environment_.load() == nullptr)) return;
+    if (!parts_.permissions.data || (own && environment_.load() == nullptr)) return;
     index().sync(own, [&] { extents_.sync(own); }); // before the index that refers to them
 }
 
 void LmdbTarget::compact()
 {
-    pool_.require_writable();
+    parts_.permissions.require_writable();
     files_.reservations.reclaim();
     index(true).compact();
 }
@@ -109,12 +115,12 @@ std::vector<std::string> LmdbTarget::check()
 
 void LmdbTarget::count(const Counters& added)
 {
-    if (!pool_.only_looks()) pool_.shared().count(files_.number, added);
+    if (!parts_.machine.only_looks()) parts_.shared.count(files_.number, added);
 }
 
 Counters LmdbTarget::counters()
 {
-    return pool_.shared().counters(files_.number);
+    return parts_.shared.counters(files_.number);
 }
 
 } // namespace stepstore::store::lmdb

@@ -1,4 +1,9 @@
-// One target of an open pool: an LMDB environment and the extents beside it.
+// One target of an open pool: an LMDB environment and the extents beside it. It knows its pool only by
+// TargetParts.
+//
+// Any thread may call it. Its environment is opened by the first call that needs it, for what the permissions
+// allow. A forked child leaves the target to its parent (base/fork.h). Errors: -DER_NO_PERM; -DER_STALE: the
+// target was removed, or another machine has the pool; those of its index and its extents.
 #pragma once
 
 #include "base/clock.h"
@@ -7,6 +12,9 @@
 #include "store/lmdb/extents/extents.h"
 #include "store/lmdb/index/environment.h"
 #include "store/lmdb/index/page_layout.h"
+#include "store/lmdb/sharing/machine.h"
+#include "store/lmdb/sharing/shared_state.h"
+#include "store/lmdb/sharing/target_files.h"
 
 #include <atomic>
 #include <memory>
@@ -14,11 +22,32 @@
 
 namespace stepstore::store::lmdb {
 
-class PoolState;
+// What the directory's permissions leave to this process.
+struct Permissions {
+    RootedPath pool;
+    bool data = false; // the indices and extents can be written
+    bool lock = false; // LMDB's lock files can be written
+    int error = 0;     // why not
+
+    void require_writable() const // DER_NO_PERM
+    {
+        if (!data) [[unlikely]]
+            refuse_to_write();
+    }
+    [[noreturn]] void refuse_to_write() const;
+};
+
+// What a target is made from. The references are to what its pool has, which lives longer.
+struct TargetParts {
+    TargetFiles files;
+    const Permissions& permissions;
+    MachineClaim& machine;
+    SharedState& shared; // the clock, and the counters
+};
 
 class LmdbTarget final : public Target, NotCopied {
 public:
-    LmdbTarget(PoolState& pool, unsigned index);
+    explicit LmdbTarget(TargetParts parts);
     ~LmdbTarget() override;
 
     void read(FunctionRef<void(ReadTransaction&)> body) override { index().read(body); }
@@ -66,8 +95,8 @@ private:
     }
     void look();
 
-    PoolState& pool_;
-    const TargetFiles files_;
+    const TargetParts parts_;
+    const TargetFiles& files_{parts_.files};
     std::mutex opening_;                             // guards only_looked_, before_claim_
     std::atomic<Environment*> environment_{nullptr}; // owned
     bool only_looked_ = false;                       // so was it opened

@@ -49,6 +49,9 @@ public:
     // This machine writes from now on. DER_BUSY.
     void claim();
     bool claimed() const { return claimed_.load(std::memory_order_acquire); }
+    // On a file system that others share this process only reads, without a trace, until this machine has the
+    // pool.
+    bool only_looks() const { return needed() && !claimed(); }
     // DER_STALE: another machine has taken over, because it believed this one dead.
     void require_held();
     // This process is the machine's last.
