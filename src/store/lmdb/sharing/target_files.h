@@ -1,5 +1,6 @@
 // What all parts of one target know of it: where its files lie, and what it shares with the pool's other
 // targets. It lives longer than they do, and does not change.
+// Threads: any. Errors: those of WritersFile::require_line().
 #pragma once
 
 #include "store/lmdb/sharing/reservations.h"
