@@ -16,7 +16,7 @@ namespace stepstore::sim {
 namespace {
 
 using bench::Json;
-using steps::BlobPlaces;
+using steps::MetadataPlaces;
 
 // The engine's rule for reading ahead (src/steps/read/step_source.cc).
 constexpr std::uint64_t ahead_at_once = 64, usual_ahead = 1 << 20, most_ahead = std::uint64_t{128} << 20;
@@ -102,7 +102,7 @@ private:
     {
         Writing writing;
         const std::uint32_t ranks = job_.experiment.writers;
-        if (choices_.blobs == BlobPlaces::files) {
+        if (choices_.places == MetadataPlaces::files) {
             const double files =
                 3 * machine_.file_request + static_cast<double>(step_bytes_) / machine_.file_write_bandwidth;
             writing.exchange = writers_.gather(step_bytes_) + files + writers_.broadcast(1);
@@ -123,7 +123,7 @@ private:
             writing.short_of_buffers = std::max(writing.short_of_buffers, one.found.short_of_buffers);
         }
         const double exchange = writers_.allgather(8ULL * ranks);
-        if (choices_.blobs == BlobPlaces::dense) writing.exchange += exchange;
+        if (choices_.places == MetadataPlaces::dense) writing.exchange += exchange;
         if (choices_.in_place)
             writing.exchange += exchange + machine_.control + 2 * machine_.latency + machine_.call +
                                 machine_.kv_put + 2 * machine_.latency;
@@ -172,7 +172,7 @@ private:
         for (std::uint64_t step = 0; step < job_.experiment.steps;) {
             const Fetch fetch = next_fetch(step);
             auto found = known.find(fetch.ahead);
-            if (found == known.end() || (step < settled && choices_.blobs != BlobPlaces::files))
+            if (found == known.end() || (step < settled && choices_.places != MetadataPlaces::files))
                 found = known.insert_or_assign(fetch.ahead, read_once(fetch)).first;
             sum.read += found->second.read;
             sum.broadcast += found->second.broadcast;
@@ -182,7 +182,7 @@ private:
             ++fetches;
         }
         const auto steps = static_cast<double>(job_.experiment.steps);
-        if (choices_.blobs == BlobPlaces::files) sum.read = read_files();
+        if (choices_.places == MetadataPlaces::files) sum.read = read_files();
         return {sum.read / steps, sum.broadcast / steps, sum.messages / steps,
                 steps / static_cast<double>(fetches), sum.is_bound};
     }
@@ -213,7 +213,7 @@ private:
             const std::uint64_t sizes = 3ULL * job_.experiment.writers; // of the blobs, in the message
             reading.broadcast = readers_.broadcast((step_bytes_ + sizes) * fetch.steps());
         }
-        if (choices_.blobs == BlobPlaces::files) {
+        if (choices_.places == MetadataPlaces::files) {
             reading.messages = 2 * steps;
             return reading;
         }

@@ -13,11 +13,11 @@ namespace stepstore::sim {
 
 namespace {
 
-using steps::BlobPlaces;
+using steps::MetadataPlaces;
 using steps::Objects;
 
 constexpr std::uint64_t description = 130; // bytes of a blob beside the text of the experiment
-constexpr std::uint64_t header = steps::blob_header_size;
+constexpr std::uint64_t header = steps::metadata_header_size;
 constexpr std::uint64_t side = UINT32_MAX; // the number of the key-value for what has no other place
 constexpr std::uint64_t usual_room = 4096; // of a get whose size is not known
 constexpr std::uint64_t record_of_snapshot = 29;
@@ -51,9 +51,9 @@ Choices choices_of(const Machine& machine, const Job& job)
 {
     const steps::WriterOptions& writer = job.stream.writer;
     const steps::Layout& layout = steps::layout_named(writer.layout);
-    if (layout.blobs == BlobPlaces::other)
+    if (layout.places == MetadataPlaces::other)
         refuse_job("Layout=" + std::string(layout.name) + " is not estimated: simulate it");
-    Choices choices{layout.blobs,
+    Choices choices{layout.places,
                     writer.objects.value_or(Objects::single),
                     writer.step_mode == steps::StepMode::snapshot,
                     writer.chunk_size != 0 ? writer.chunk_size : layout.chunk_size,
@@ -91,7 +91,7 @@ std::uint64_t Requests::step_size(std::uint64_t step) const
 
 std::uint64_t Requests::end_of_row(std::uint64_t step) const
 {
-    if (choices_.blobs != BlobPlaces::rows) return UINT64_MAX;
+    if (choices_.places != MetadataPlaces::rows) return UINT64_MAX;
     return steps::end_of_row(steps::row_of(step));
 }
 
@@ -107,24 +107,24 @@ std::uint64_t Requests::object_of(std::uint64_t step, std::uint32_t rank) const
 {
     if (choices_.objects == Objects::per_step) return step;
     if (choices_.objects == Objects::per_writer) return rank;
-    return choices_.blobs == BlobPlaces::values ? side : 0;
+    return choices_.places == MetadataPlaces::values ? side : 0;
 }
 
 std::string Requests::key_of(std::uint64_t step, std::uint32_t rank) const
 {
     steps::StreamRecord record;
     record.step_mode = choices_.in_place ? steps::StepMode::snapshot : steps::StepMode::extend;
-    return steps::blob_key(record, step, rank);
+    return steps::metadata_key(record, step, rank);
 }
 
 std::vector<Requests::Slot> Requests::slots(std::uint64_t step) const
 {
     const bool of_ranks = choices_.objects == Objects::per_writer;
     const bool at_0 = choices_.in_place || choices_.objects == Objects::per_step;
-    if (choices_.blobs == BlobPlaces::rows) return adaptive_slots(step);
+    if (choices_.places == MetadataPlaces::rows) return adaptive_slots(step);
     std::vector<Slot> slots(ranks_);
     const std::uint64_t begin = at_0 ? 0 : step;
-    if (choices_.blobs == BlobPlaces::slots) {
+    if (choices_.places == MetadataPlaces::slots) {
         for (std::uint32_t rank = 0; rank < ranks_; ++rank)
             slots[rank] = {(begin * (of_ranks ? 1 : ranks_) + (of_ranks ? 0 : rank)) * choices_.chunk,
                            choices_.chunk};
@@ -227,7 +227,7 @@ Call Requests::access(const std::vector<Piece>& pieces, bool writes, std::uint64
 // A call for each object, in flight together.
 void Requests::read(const std::vector<Piece>& pieces, Calls& calls) const
 {
-    const std::uint64_t gap = choices_.blobs == BlobPlaces::rows ? steps::least_gap - 1 : 0;
+    const std::uint64_t gap = choices_.places == MetadataPlaces::rows ? steps::least_gap - 1 : 0;
     std::map<std::uint64_t, std::vector<Piece>> by_object;
     for (const Piece& piece : pieces) {
         std::vector<Piece>& of = by_object[piece.object];
@@ -249,8 +249,8 @@ void Requests::read(const std::vector<Piece>& pieces, Calls& calls) const
 std::vector<Calls> Requests::of_writers(std::uint64_t step) const
 {
     std::vector<Calls> all(ranks_);
-    if (choices_.blobs == BlobPlaces::files) return all;
-    if (choices_.blobs == BlobPlaces::values) {
+    if (choices_.places == MetadataPlaces::files) return all;
+    if (choices_.places == MetadataPlaces::values) {
         for (std::uint32_t rank = 0; rank < ranks_; ++rank)
             all[rank].push_back(put(object_of(step, rank), key_of(step, rank), blob_size(step, rank)));
         return all;
@@ -264,7 +264,7 @@ std::vector<Calls> Requests::of_writers(std::uint64_t step) const
         const Piece piece{object_of(step, rank), where[rank].at, elsewhere ? header : blob_size(step, rank)};
         all[rank].push_back(access({piece}, true, overwritten));
     }
-    if (choices_.blobs == BlobPlaces::dense)
+    if (choices_.places == MetadataPlaces::dense)
         all[0].push_back(put(side, "Step" + std::to_string(step), 3ULL * ranks_));
     return all;
 }
@@ -287,14 +287,14 @@ Calls Requests::of_reader(const Fetch& fetch) const
 void Requests::fetch_step(std::uint64_t step, Calls& calls) const
 {
     if (choices_.in_place) get_snapshots(step, 1, calls);
-    if (choices_.blobs == BlobPlaces::values) {
+    if (choices_.places == MetadataPlaces::values) {
         const std::size_t poll = calls.size();
-        get_blobs(step, 1, calls);
+        get_metadata(step, 1, calls);
         calls[poll].waits = true; // the reader asks first whether the step is there
-    } else if (choices_.blobs == BlobPlaces::dense) {
+    } else if (choices_.places == MetadataPlaces::dense) {
         get_sizes(step, 1, calls);
         read_slots(step, 1, calls);
-    } else if (choices_.blobs != BlobPlaces::files) {
+    } else if (choices_.places != MetadataPlaces::files) {
         read_slots(step, 1, calls);
     }
 }
@@ -304,17 +304,17 @@ void Requests::fetch_ahead(std::uint64_t first, std::uint64_t count, Calls& call
     if (choices_.in_place) {
         get_snapshots(first, count, calls);
         for (std::uint64_t step = first; step < first + count; ++step) {
-            if (choices_.blobs == BlobPlaces::dense) get_sizes(step, 1, calls);
-            if (choices_.blobs == BlobPlaces::values)
-                get_blobs(step, 1, calls);
+            if (choices_.places == MetadataPlaces::dense) get_sizes(step, 1, calls);
+            if (choices_.places == MetadataPlaces::values)
+                get_metadata(step, 1, calls);
             else
                 read_slots(step, 1, calls);
             calls.back().waits = true;
         }
-    } else if (choices_.blobs == BlobPlaces::values) {
-        get_blobs(first, count, calls);
+    } else if (choices_.places == MetadataPlaces::values) {
+        get_metadata(first, count, calls);
     } else {
-        if (choices_.blobs == BlobPlaces::dense) get_sizes(first, count, calls);
+        if (choices_.places == MetadataPlaces::dense) get_sizes(first, count, calls);
         read_slots(first, count, calls);
     }
     if (!calls.empty()) calls.back().waits = true;
@@ -339,7 +339,7 @@ void Requests::get_sizes(std::uint64_t first, std::uint64_t count, Calls& calls)
     }
 }
 
-void Requests::get_blobs(std::uint64_t first, std::uint64_t count, Calls& calls) const
+void Requests::get_metadata(std::uint64_t first, std::uint64_t count, Calls& calls) const
 {
     Calls again;
     for (std::uint64_t step = first; step < first + count; ++step)
@@ -363,7 +363,7 @@ void Requests::read_slots(std::uint64_t first, std::uint64_t count, Calls& calls
             const std::uint64_t room = std::min(room_before(first, rank), where[rank].bytes);
             pieces.push_back({object, where[rank].at, room});
             if (size <= room) continue;
-            if (choices_.blobs != BlobPlaces::dense)
+            if (choices_.places != MetadataPlaces::dense)
                 again.push_back(access({{object, where[rank].at, where[rank].bytes}}, false, 0));
             if (overflows(step, rank, where[rank])) get_unknown(side, key_of(step, rank), size, again);
         }
@@ -375,9 +375,9 @@ void Requests::read_slots(std::uint64_t first, std::uint64_t count, Calls& calls
 // What a reader makes room for: the blob of the step before it, and somewhat more. Of dense blobs it knows.
 std::uint64_t Requests::room_before(std::uint64_t step, std::uint32_t rank) const
 {
-    if (choices_.blobs == BlobPlaces::dense) return UINT64_MAX;
+    if (choices_.places == MetadataPlaces::dense) return UINT64_MAX;
     const std::uint64_t before = blob_size(step == 0 ? 0 : step - 1, rank);
-    return choices_.blobs == BlobPlaces::rows ? before + before / 64 + 64 : steps::room_for(before);
+    return choices_.places == MetadataPlaces::rows ? before + before / 64 + 64 : steps::room_for(before);
 }
 
 // The reader learns the size from its first try.

@@ -1,6 +1,6 @@
 // Which requests the timestep engine makes in a step that needs nothing new (no definitions, no connection),
-// by BlobPlaces: what src/steps/layouts does, without doing it. tests/cli/test_advise.py compares it with the
-// engine itself on a simulated cluster.
+// by MetadataPlaces: what src/steps/layouts does, without doing it. tests/cli/test_advise.py compares it with
+// the engine itself on a simulated cluster.
 // Threads: any; no state is shared. Errors: as job_of() has them, for a job that cannot be estimated.
 #pragma once
 
@@ -17,7 +17,7 @@ namespace stepstore::sim {
 
 // What is left open in a job's options, decided as the engine decides it.
 struct Choices {
-    steps::BlobPlaces blobs = steps::BlobPlaces::other;
+    steps::MetadataPlaces places = steps::MetadataPlaces::other;
     steps::Objects objects = steps::Objects::single;
     bool in_place = false; // Steps=snapshot
     std::uint64_t chunk = 0;
@@ -75,7 +75,7 @@ private:
     void fetch_ahead(std::uint64_t first, std::uint64_t count, Calls& calls) const;
     void get_snapshots(std::uint64_t first, std::uint64_t count, Calls& calls) const;
     void get_sizes(std::uint64_t first, std::uint64_t count, Calls& calls) const;
-    void get_blobs(std::uint64_t first, std::uint64_t count, Calls& calls) const;
+    void get_metadata(std::uint64_t first, std::uint64_t count, Calls& calls) const;
     void read_slots(std::uint64_t first, std::uint64_t count, Calls& calls) const;
 
     const Machine& machine_;

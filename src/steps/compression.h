@@ -1,4 +1,4 @@
-// Compression of data blocks and metadata blobs, by zstd and by C-Blosc2 (which shuffles the bytes of numbers
+// Compression of data blocks and metadata, by zstd and by C-Blosc2 (which shuffles the bytes of numbers
 // first). Both libraries are optional in a build; what a build lacks is refused by name. Nothing is ever
 // lost: every method gives back the same bytes. Operators of the program (block_operator.h) may lose digits.
 // Threads: a Compressor is for one, all else is pure. Errors: -DER_INVAL, -DER_NOSYS, -DER_CSUM.

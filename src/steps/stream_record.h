@@ -71,7 +71,7 @@ struct StreamRecord {
     // Whether a metadata object has the bytes of one step at a time, which begin at byte 0.
     bool begins_at_0() const { return in_place() || objects == Objects::per_step; }
     ObjectId data_of(std::uint32_t rank) const { return {data.hi, data.lo + rank}; }
-    // Where a rank's blob of a step lies. -DER_OVERFLOW: no object is left for the step.
+    // Where a rank's metadata of a step lies. -DER_OVERFLOW: no object is left for the step.
     ObjectId metadata_of(std::uint64_t step, std::uint32_t rank) const;
 };
 

@@ -150,8 +150,8 @@ TEST(Examples, SizesAndSlotsOfAStep)
         assign_objects(container, record);
         stepstore::testing::run_ranks(2, [&](std::shared_ptr<Communicator> communicator) {
             std::vector<std::byte> blob(communicator->rank() == 0 ? 1000 : 5000);
-            BlobHeader header;
-            seal_blob(header, blob);
+            MetadataHeader header;
+            seal_metadata(header, blob);
             layout_named(layout).writer({pool, container, record}, *communicator)->store(0, blob);
         });
         expect_documented("format-stream.md", example, container.key_value(record.side).get(key).value());

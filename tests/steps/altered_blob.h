@@ -62,12 +62,12 @@ private:
     void change_now(const Pool& pool, const Container& container, const StreamRecord& record,
                     const std::function<void(std::vector<std::byte>&)>& change) const
     {
-        std::vector<std::byte> blob = open_layout({pool, container, record})->fetch_blob(step_, rank_);
+        std::vector<std::byte> blob = open_layout({pool, container, record})->fetch_metadata(step_, rank_);
         const std::vector<std::byte> before = blob;
         change(blob);
         const ObjectId home = record.metadata_of(step_, rank_);
         if (record.objects != Objects::single && layout_of(record).metadata_type == ObjectType::key_value)
-            return container.key_value(home).put(blob_key(record, step_, rank_), blob);
+            return container.key_value(home).put(metadata_key(record, step_, rank_), blob);
         KeyValue side = container.key_value(record.side);
         Array array = container.open_array(home, {1, record.chunk_size});
         std::vector<std::byte> all(array.size());
@@ -75,8 +75,8 @@ private:
         const auto at = std::search(all.begin(), all.end(), before.begin(), before.end());
         if (at != all.end())
             array.write(static_cast<std::uint64_t>(at - all.begin()), blob);
-        else if (side.get(blob_key(record, step_, rank_)))
-            side.put(blob_key(record, step_, rank_), blob);
+        else if (side.get(metadata_key(record, step_, rank_)))
+            side.put(metadata_key(record, step_, rank_), blob);
         else
             change_file(segment_directory(pool.location(), record) / "metadata", before, blob);
     }

@@ -60,7 +60,7 @@ TEST_F(MetadataOfRanks, StoresOnlyWhatChanged)
     }
     EXPECT_GT(blobs[0].size(), 15000u); // names and geometry
     EXPECT_EQ(blobs[1].size(),
-              blob_header_size + variables * 2 * 4); // min and max alone: 5 KB, where BP5 needs 58
+              metadata_header_size + variables * 2 * 4); // min and max alone: 5 KB, where BP5 needs 58
     EXPECT_EQ(blobs[2].size(), blobs[1].size());
 }
 
@@ -73,15 +73,15 @@ TEST_F(MetadataOfRanks, ASingleElementIsItsOwnMinimumAndMaximum)
         put(x, 3, counts[step], static_cast<double>(step), counts[step] == 2 ? 9 : static_cast<double>(step));
         finish(step);
     }
-    EXPECT_EQ(blobs[1].size(), blob_header_size + 8);  // the plan of step 0
-    EXPECT_GT(blobs[2].size(), blob_header_size + 16); // another: with two places
-    EXPECT_EQ(blobs[3].size(), blob_header_size + 8);  // the plan of step 0 again
+    EXPECT_EQ(blobs[1].size(), metadata_header_size + 8);  // the plan of step 0
+    EXPECT_GT(blobs[2].size(), metadata_header_size + 16); // another: with two places
+    EXPECT_EQ(blobs[3].size(), metadata_header_size + 8);  // the plan of step 0 again
     Decoder decoder(generation, 1);
     for (std::uint64_t step = 0; step < 5; ++step) {
         const auto installed = install(decoder, step);
         const RankStep& part = installed->ranks[0];
         const auto minmax = part.minmax(part.first_of(decoder.dictionary().find("x")));
-        EXPECT_EQ((part.header.flags & blob_singles) != 0, counts[step] == 1);
+        EXPECT_EQ((part.header.flags & metadata_singles) != 0, counts[step] == 1);
         ASSERT_EQ(minmax.has_value(), counts[step] > 0);
         if (!minmax) continue;
         EXPECT_EQ(minmax->min.as<double>(), static_cast<double>(step));
@@ -105,10 +105,10 @@ TEST_F(MetadataOfRanks, PlacedBlocksLieWhereTheStepSaysBehindThoseThatAreNot)
         EXPECT_EQ(encoder.place(empty, 0, Codec::none, 0), 1000 * step + 1180 + step);
         finish(step);
     }
-    BlobHeader header;
-    inspect_blob(blobs[1], header);
+    MetadataHeader header;
+    inspect_metadata(blobs[1], header);
     EXPECT_EQ(header.plan_step, 0u); // lengths change, the plan does not
-    EXPECT_NE(header.flags & blob_placed, 0);
+    EXPECT_NE(header.flags & metadata_placed, 0);
     EXPECT_EQ(blobs[1][4], std::byte{2}); // what reads version 1 alone refuses it
     Decoder decoder(generation, 1);
     for (std::uint64_t step = 0; step < 2; ++step) {
@@ -152,7 +152,7 @@ TEST_F(MetadataOfRanks, AChangedBlockCostsFewBytesAndMovesTheDataBehindIt)
             put(id, 0, id == 50 ? 10 + step : 10, 0, 1);
         finish(step);
     }
-    EXPECT_LE(blobs[3].size(), blob_header_size + 100 * 16 + 8);
+    EXPECT_LE(blobs[3].size(), metadata_header_size + 100 * 16 + 8);
     Decoder decoder(generation, 1);
     for (std::uint64_t step = 0; step < 4; ++step) {
         const auto installed = install(decoder, step);
@@ -176,8 +176,8 @@ TEST_F(MetadataOfRanks, AlternatingSequencesKeepTheirPlans)
         if (step % 2 == 0) put(b, 0, 1, 0, 0);
         finish(step);
     }
-    EXPECT_EQ(blobs[9].size(), blob_header_size + 8);
-    EXPECT_EQ(blobs[8].size(), blob_header_size + 16);
+    EXPECT_EQ(blobs[9].size(), metadata_header_size + 8);
+    EXPECT_EQ(blobs[8].size(), metadata_header_size + 16);
 }
 
 // A reader that starts at any step finds all definitions and the plan in few blobs.
@@ -212,8 +212,8 @@ TEST_F(MetadataOfRanks, TheSameAttributeAgainCostsNothing)
         encoder.begin_step(0);
         finish(step);
     }
-    EXPECT_GT(blobs[0].size(), blob_header_size);
-    EXPECT_EQ(blobs[1].size(), blob_header_size);
+    EXPECT_GT(blobs[0].size(), metadata_header_size);
+    EXPECT_EQ(blobs[1].size(), metadata_header_size);
     Decoder decoder(generation, 1);
     for (std::uint64_t step = 0; step < 3; ++step)
         install(decoder, step);
@@ -247,13 +247,13 @@ TEST_F(MetadataOfRanks, RanksThatDefineDifferentlyAreNamedWhenTheVariableIsUsed)
     encoder.begin_step(0);
     other.begin_step(0);
     const Bytes a = encoder.finish(0), b = other.finish(0);
-    StepBlobs both;
+    StepMetadata both;
     both.bytes.assign(a.begin(), a.end());
     both.bytes.insert(both.bytes.end(), b.begin(), b.end());
     both.divide(std::vector<std::uint64_t>{a.size(), b.size()});
     Decoder decoder(generation, 2);
     decoder.install(std::move(both),
-                    [](std::uint64_t, std::uint32_t, BlobPart) { return std::vector<std::byte>(); });
+                    [](std::uint64_t, std::uint32_t, MetadataPart) { return std::vector<std::byte>(); });
     EXPECT_NO_THROW(decoder.dictionary().check(decoder.dictionary().find("y")));
     try {
         decoder.dictionary().check(decoder.dictionary().find("x"));
@@ -275,9 +275,10 @@ TEST_F(MetadataOfRanks, EveryFlippedBitIsFound)
         std::vector<std::byte> damaged = blobs[0];
         damaged[bit / 8] ^= std::byte{1} << (bit % 8);
         Decoder decoder(generation, 1);
-        EXPECT_THROW(decoder.install(step_of(0, damaged), [](std::uint64_t, std::uint32_t,
-                                                             BlobPart) { return std::vector<std::byte>(); }),
-                     Error)
+        EXPECT_THROW(
+            decoder.install(step_of(0, damaged), [](std::uint64_t, std::uint32_t,
+                                                    MetadataPart) { return std::vector<std::byte>(); }),
+            Error)
             << "bit " << bit;
     }
 }
@@ -325,10 +326,10 @@ TEST_F(MetadataOfRanks, SurvivesBlobsThatLieUnderGoodChecksums)
     for (int round = 0; round < 60000; ++round) {
         const std::uint64_t step = random() % 3;
         std::vector<std::byte> blob = blobs[step];
-        BlobHeader header;
-        ASSERT_EQ(inspect_blob(blob, header), BlobState::whole);
+        MetadataHeader header;
+        ASSERT_EQ(inspect_metadata(blob, header), MetadataState::whole);
         for (std::uint64_t changes = 1 + random() % 3; changes > 0; --changes)
-            blob[blob_header_size + random() % (blob.size() - blob_header_size)] =
+            blob[metadata_header_size + random() % (blob.size() - metadata_header_size)] =
                 std::byte(random() % 4 == 0 ? 0xff : random());
         if (random() % 4 == 0) {
             std::uint32_t* fields[] = {&header.batches,          &header.plan_bytes, &header.override_bytes,
@@ -339,11 +340,11 @@ TEST_F(MetadataOfRanks, SurvivesBlobsThatLieUnderGoodChecksums)
             if (random() % 4 == 0) header.plan_step = random() % 5;
             if (random() % 4 == 0) header.definitions_step = random() % 5;
         }
-        seal_blob(header, blob);
+        seal_metadata(header, blob);
         Decoder decoder(generation, 1);
         try {
             const auto installed =
-                decoder.install(step_of(step, blob), [&](std::uint64_t other, std::uint32_t, BlobPart) {
+                decoder.install(step_of(step, blob), [&](std::uint64_t other, std::uint32_t, MetadataPart) {
                     const auto found = blobs.find(other);
                     return found == blobs.end() ? std::vector<std::byte>() : found->second;
                 });
@@ -363,12 +364,12 @@ TEST(Blob, ANewerVersionIsSaidToBeNewer)
     encoder.begin_step(0);
     const Bytes blob = encoder.finish(0);
     std::vector<std::byte> newer(blob.begin(), blob.end());
-    BlobHeader header;
-    ASSERT_EQ(inspect_blob(newer, header), BlobState::whole);
-    store_little<std::uint16_t>(newer.data() + 4, blob_version + 1);
+    MetadataHeader header;
+    ASSERT_EQ(inspect_metadata(newer, header), MetadataState::whole);
+    store_little<std::uint16_t>(newer.data() + 4, metadata_version + 1);
     store_little(newer.data() + 104, checksum(Bytes(newer).first(104)));
     try {
-        inspect_blob(newer, header);
+        inspect_metadata(newer, header);
         FAIL();
     } catch (const Error& error) {
         EXPECT_EQ(error.code(), -DER_DF_INCOMPT);

@@ -23,18 +23,18 @@ protected:
         const Bytes blob = encoder.finish(step);
         blobs[step].assign(blob.begin(), blob.end());
     }
-    static StepBlobs step_of(std::uint64_t step, const std::vector<std::byte>& blob)
+    static StepMetadata step_of(std::uint64_t step, const std::vector<std::byte>& blob)
     {
-        StepBlobs blobs;
+        StepMetadata blobs;
         blobs.step = step;
         blobs.bytes = blob;
-        blobs.blobs = {blobs.bytes};
+        blobs.by_rank = {blobs.bytes};
         return blobs;
     }
     std::unique_ptr<InstalledStep> install(Decoder& decoder, std::uint64_t step)
     {
         return decoder.install(step_of(step, blobs.at(step)),
-                               [&](std::uint64_t other, std::uint32_t, BlobPart) {
+                               [&](std::uint64_t other, std::uint32_t, MetadataPart) {
                                    ++fetched;
                                    return blobs.at(other);
                                });

@@ -26,10 +26,10 @@ TEST_F(MetadataOfRanks, ASingleElementLiesInTheBlobAlone)
         EXPECT_EQ(of.data_length(), 80u);
         const Bytes blob = of.finish(0);
         Decoder decoder(generation, 1);
-        const auto none = [](std::uint64_t, std::uint32_t, BlobPart) { return std::vector<std::byte>(); };
+        const auto none = [](std::uint64_t, std::uint32_t, MetadataPart) { return std::vector<std::byte>(); };
         const auto step = decoder.install(step_of(0, {blob.begin(), blob.end()}), none);
         const RankStep& part = step->ranks[0];
-        EXPECT_EQ(part.header.flags & blob_inline, blob_inline);
+        EXPECT_EQ(part.header.flags & metadata_inline, metadata_inline);
         EXPECT_TRUE(part.is_inline(0) && !part.is_inline(1) && part.is_inline(2));
         EXPECT_EQ(std::memcmp(part.value(0).data(), &value, 8), 0);
         ASSERT_EQ(part.value(2).size(), 16u);

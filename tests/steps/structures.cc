@@ -2,9 +2,9 @@
 // and writers that define a struct otherwise are told.
 #include "base/wire.h"
 #include "steps/check/check.h"
-#include "steps/metadata/blob.h"
 #include "steps/metadata/definitions.h"
 #include "steps/metadata/encoder.h"
+#include "steps/metadata/rank_metadata.h"
 #include "steps/model.h"
 #include "support/report.h"
 #include "support/temporary.h"
@@ -144,7 +144,7 @@ TEST(StructureDefinition, MakesBlobsOfAVersionOfTheirOwn)
             encoder.begin_step(0);
             found.push_back(load_little<std::uint16_t>(encoder.finish(step).data() + 4));
             for (const auto& copy : encoder.copies())
-                found.push_back(load_little<std::uint16_t>(copy.blob.data() + 4));
+                found.push_back(load_little<std::uint16_t>(copy.metadata.data() + 4));
         }
         return found;
     };

@@ -62,15 +62,15 @@ private:
         report_.findings.push_back({severity, where_ + " " + at, std::move(what), std::move(advice)});
     }
 
-    Found look(std::uint64_t step, std::uint32_t rank, std::vector<std::byte>& blob)
+    Found look(std::uint64_t step, std::uint32_t rank, std::vector<std::byte>& metadata)
     {
         const std::string at = "step " + std::to_string(step) + " rank " + std::to_string(rank);
         try {
-            auto found = layout_->raw_blob(step, rank);
+            auto found = layout_->raw_metadata(step, rank);
             if (!found) return Found::nothing;
-            open_blob(*found, record_.generation, step, rank);
+            open_metadata(*found, record_.generation, step, rank);
             summary_.metadata_bytes += found->size();
-            blob = std::move(*found);
+            metadata = std::move(*found);
             return Found::whole;
         } catch (const Error& error) {
             if (!is_damage(error)) throw;
@@ -83,35 +83,35 @@ private:
     bool check_step(std::uint64_t step)
     {
         if (layout_->gone(step)) return ++summary_.gone_steps, true;
-        StepBlobs blobs;
-        blobs.step = step;
-        blobs.opened = true;
+        StepMetadata fetched;
+        fetched.step = step;
+        fetched.opened = true;
         Missing missing;
         std::uint32_t damaged = 0, whole = 0;
         for (std::uint32_t rank = 0; rank < record_.ranks; ++rank) {
-            std::vector<std::byte> blob;
-            const Found place = look(step, rank, blob);
+            std::vector<std::byte> metadata;
+            const Found place = look(step, rank, metadata);
             if (place == Found::nothing && missing.count++ == 0) missing.first = rank;
             damaged += place == Found::damaged ? 1 : 0;
             whole += place == Found::whole ? 1 : 0;
             // A record may say any number of ranks.
             missing.not_looked_for = record_.ranks - rank - 1;
             if (missing.count + damaged > std::max(most_missing, whole)) break;
-            blobs.blobs.emplace_back();
-            blobs.set(rank, std::move(blob));
+            fetched.by_rank.emplace_back();
+            fetched.set(rank, std::move(metadata));
         }
         if (whole + damaged == 0 && !record_.closed) return false;
         if (missing.count != 0) note_missing(step, missing);
         if (damaged != 0)
             ++summary_.damaged_steps;
         else if (missing.count == 0)
-            check_whole(std::move(blobs));
+            check_whole(std::move(fetched));
         return missing.count == 0 || record_.closed;
     }
 
     static constexpr std::uint64_t most_lost = 10'000; // steps in a row; a record may say any number
 
-    // Ranks whose blobs are not there. If more are missing than were found, the rest is not looked for.
+    // Ranks whose metadata is not there. If more are missing than were found, the rest is not looked for.
     struct Missing {
         std::uint32_t count = 0, first = 0, not_looked_for = 0;
     };
@@ -135,13 +135,13 @@ private:
                 " on " + record_.writer_host + "); the steps before it are whole");
     }
 
-    void check_whole(StepBlobs&& blobs)
+    void check_whole(StepMetadata&& fetched)
     {
-        const std::uint64_t number = blobs.step;
+        const std::uint64_t number = fetched.step;
         const std::string at = "step " + std::to_string(number);
         try {
             const auto step = decoder_.install(
-                std::move(blobs), [&](std::uint64_t other, std::uint32_t rank, BlobPart part) {
+                std::move(fetched), [&](std::uint64_t other, std::uint32_t rank, MetadataPart part) {
                     return fetch_known(*layout_, side_, record_, other, rank, part);
                 });
             bool whole = true;
@@ -169,7 +169,7 @@ private:
 
     bool check_data(const RankStep& part)
     {
-        const BlobHeader& header = part.header;
+        const MetadataHeader& header = part.header;
         if (header.data_length == 0) return true;
         summary_.data_bytes += header.data_length;
         const std::string at = "step " + std::to_string(header.step) + " rank " + std::to_string(header.rank);
@@ -194,7 +194,7 @@ private:
         }
     }
 
-    void read_all(const BlobHeader& header)
+    void read_all(const MetadataHeader& header)
     {
         constexpr std::uint64_t piece = 16 << 20;
         std::vector<std::byte> memory(std::min(piece, header.data_length));

@@ -22,7 +22,7 @@ struct StreamSummary {
     std::uint64_t whole_steps = 0;   // readable from end to end
     std::uint64_t damaged_steps = 0; // published, but not readable
     std::uint64_t gone_steps = 0;    // removed on request (Steps=snapshot)
-    std::uint64_t half_steps = 0;    // not all ranks' blobs: a writer is dead, or at work
+    std::uint64_t half_steps = 0;    // the metadata of some ranks is missing: a writer is dead, or at work
     std::uint64_t metadata_bytes = 0;
     std::uint64_t data_bytes = 0;
 };

@@ -1,7 +1,7 @@
 #include "steps/layouts/adaptive_rows.h"
 
 #include "base/record.h"
-#include "steps/metadata/blob.h"
+#include "steps/metadata/rank_metadata.h"
 
 #include <daos_errno.h>
 
@@ -138,7 +138,7 @@ std::vector<std::byte> encode_row(const Row& row)
 
 Row decode_row(Bytes bytes, std::uint64_t first, const StreamRecord& record)
 {
-    const std::string what = "the record of the blobs' slots from step " + std::to_string(first) + " on";
+    const std::string what = "the record of the slots of metadata from step " + std::to_string(first) + " on";
     const auto body = unseal_end(bytes);
     if (!body) throw Error(-DER_CSUM, what + " is damaged: its checksum does not match");
     WireReader from(*body, what);
@@ -149,7 +149,7 @@ Row decode_row(Bytes bytes, std::uint64_t first, const StreamRecord& record)
     std::uint64_t sum = 0;
     for (std::uint32_t rank = 0; rank < record.ranks; ++rank) {
         const std::uint64_t size = from.varint();
-        if (size < blob_header_size || size > record.chunk_size || size > most_in_row - sum)
+        if (size < metadata_header_size || size > record.chunk_size || size > most_in_row - sum)
             from.fail("gives impossible sizes");
         sum += size;
         sizes.push_back(size);

@@ -1,5 +1,5 @@
-// Where `array-adaptive` keeps the blobs: rows of steps with slots of the same sizes. array_adaptive.cc has
-// the protocol.
+// Where `array-adaptive` keeps the metadata: rows of steps with slots of the same sizes. array_adaptive.cc
+// has the protocol.
 // Threads: any; a Row does not change. Errors: -DER_OVERFLOW; -DER_CSUM and -DER_DF_INVAL for damage.
 #pragma once
 

@@ -1,20 +1,20 @@
-// The layout `array`: one array object, dense. The steps lie one after the other, and in each the blobs in
+// The layout `array`: one array object, dense. The steps lie one after the other, and in each the metadata in
 // rank order.
 //
-// 1. All ranks exchange the sizes of their blobs (allgather). So each knows the place of its own blob: after
+// 1. All ranks exchange the sizes of their metadata (allgather). So each knows the place of its own: after
 //    the steps before and the ranks before. A rank that has failed says so instead of a size, and all give
 //    the step up.
 // 2. Rank 0 puts base and sizes under "Step<N>" into the stream's key-value object. Each rank writes its
-//    blob. The order does not matter.
-// 3. A step is there when its sizes are there and every rank's blob is whole in its place. Blobs carry a
-//    header and a checksum, and places are never written twice. So a reader can tell, and the writers need no
-//    second exchange.
+//    metadata. The order does not matter.
+// 3. A step is there when its sizes are there and every rank's metadata is whole in its place. Metadata
+//    carries a header and a checksum, and places are never written twice. So a reader can tell, and the
+//    writers need no second exchange.
 //
 // With Steps=snapshot every step lies at the beginning, under the key "Sizes".
 //
-// A blob may lie on two targets, so a reader can meet a half-written one. The next step tells it from damage:
-// its sizes are put only after an allgather that every rank enters with the blob before stored. Where there
-// is no next step, and the stream is not closed, the step is not there yet.
+// A rank's metadata may lie on two targets, so a reader can meet it half-written. The next step tells it from
+// damage: its sizes are put only after an allgather that every rank enters with the metadata before stored.
+// Where there is no next step, and the stream is not closed, the step is not there yet.
 #include "base/record.h"
 #include "location/find/location.h"
 #include "steps/layouts/metadata_objects.h"
@@ -39,12 +39,12 @@ std::string sizes_key(const StreamRecord& record, std::uint64_t step)
 }
 
 struct Sizes {
-    std::vector<std::uint64_t> places;  // of the ranks' blobs, each in its object
-    std::vector<std::uint64_t> offsets; // of the blobs one after the other; ranks + 1
+    std::vector<std::uint64_t> places;  // of the ranks' metadata, each in its object
+    std::vector<std::uint64_t> offsets; // of the metadata one after the other; ranks + 1
 };
 
-// Where the blobs of the next step lie. With an object for each step, or all steps in one place, they begin
-// at 0. With one for each rank, after what that rank has stored.
+// Where the metadata of the next step lies. With an object for each step, or all steps in one place, it
+// begins at 0. With one for each rank, after what that rank has stored.
 class Places {
 public:
     explicit Places(const StreamRecord& record) : record_(record), next_(record.ranks) {}
@@ -91,7 +91,7 @@ std::vector<std::byte> encode_sizes(std::uint64_t step, std::span<const std::uin
 
 Sizes decode_sizes(Bytes bytes, std::uint64_t step, const StreamRecord& record)
 {
-    const std::string what = "the record of the blobs' sizes of step " + std::to_string(step);
+    const std::string what = "the record of the sizes of the metadata of step " + std::to_string(step);
     const auto body = unseal_end(bytes);
     if (!body)
         throw Error(-DER_CSUM,
@@ -133,23 +133,23 @@ public:
     void abandon(std::uint64_t /*step*/) override { exchange_.fail(); }
     void finish() override { exchange_.finish(); }
 
-    void store(std::uint64_t step, Bytes blob) override
+    void store(std::uint64_t step, Bytes metadata) override
     {
-        const std::vector<std::uint64_t> sizes = exchange_.exchange(step, blob.size());
+        const std::vector<std::uint64_t> sizes = exchange_.exchange(step, metadata.size());
         const std::vector<std::uint64_t> places = places_.take(sizes);
         requests_ += reach_.cover(step) + 1;
         arrays_.make_room();
         Array& array = arrays_.of(step, rank_);
-        if (rank_ != 0) return array.write(places[rank_], blob);
+        if (rank_ != 0) return array.write(places[rank_], metadata);
         ++requests_;
         const std::string key = sizes_key(record_, step);
         const std::vector<std::byte> record = encode_sizes(step, places, sizes, record_.objects);
         if (!queue_) {
-            array.write(places[rank_], blob);
+            array.write(places[rank_], metadata);
             return sizes_.put(key, record);
         }
         Pending told = sizes_.put(*queue_, key, record); // under way together
-        array.write(places[rank_], blob);
+        array.write(places[rank_], metadata);
         told.wait();
     }
 
@@ -173,66 +173,66 @@ public:
     {
     }
 
-    bool fetch(std::uint64_t step, StepBlobs& into) override
+    bool fetch(std::uint64_t step, StepMetadata& into) override
     {
         if (!find_sizes(step)) return false;
         if (!has_room(step, known_)) {
             if (!must_be_whole(step)) return false;
             if (!has_room(step, known_)) // they were not just stored
-                throw Error(-DER_CSUM, "the blobs of step " + std::to_string(step) + " should take " +
+                throw Error(-DER_CSUM, "the metadata of step " + std::to_string(step) + " should take " +
                                            std::to_string(known_.offsets.back()) +
                                            " bytes, and their objects end before: this step cannot be read, "
                                            "others can");
         }
         std::vector<MetadataPiece> pieces;
-        add_blobs(step, known_, into, pieces);
+        add_metadata(step, known_, into, pieces);
         requests_ += arrays_.read(pieces);
         for (std::uint32_t rank = 0; rank < record_.ranks; ++rank) {
-            BlobHeader header;
-            BlobState state = inspect_blob(into.of(rank), header);
-            if (state != BlobState::whole) {
+            MetadataHeader header;
+            MetadataState state = inspect_metadata(into.of(rank), header);
+            if (state != MetadataState::whole) {
                 if (!must_be_whole(step)) return false;
                 reread(into, rank);
-                state = inspect_blob(into.of(rank), header);
+                state = inspect_metadata(into.of(rank), header);
             }
-            require_blob(state, header, record_.generation, step, rank);
+            require_metadata(state, header, record_.generation, step, rank);
         }
         into.opened = true;
         return true;
     }
 
-    void fetch_ahead(std::uint64_t first, std::uint64_t count, std::vector<StepBlobs>& into) override
+    void fetch_ahead(std::uint64_t first, std::uint64_t count, std::vector<StepMetadata>& into) override
     {
         if (std::exchange(not_there_, no_step) == first) return;
         try {
             std::vector<Sizes> sizes = get_sizes(first, count);
             for (std::size_t i = 0; i < sizes.size(); ++i)
                 if (!has_room(first + i, sizes[i])) sizes.resize(i);
-            std::vector<StepBlobs> steps(sizes.size());
+            std::vector<StepMetadata> steps(sizes.size());
             std::vector<MetadataPiece> pieces;
             for (std::size_t i = 0; i < steps.size(); ++i)
-                add_blobs(first + i, sizes[i], steps[i], pieces);
+                add_metadata(first + i, sizes[i], steps[i], pieces);
             requests_ += arrays_.read(pieces);
-            for (StepBlobs& blobs : steps) {
+            for (StepMetadata& fetched : steps) {
                 for (std::uint32_t rank = 0; rank < record_.ranks; ++rank)
-                    open_blob(blobs.of(rank), record_.generation, blobs.step, rank);
-                blobs.opened = true;
-                into.push_back(std::move(blobs));
+                    open_metadata(fetched.of(rank), record_.generation, fetched.step, rank);
+                fetched.opened = true;
+                into.push_back(std::move(fetched));
             }
         } catch (const Error&) { // not whole yet, or damaged: the step's own turn tells it
         }
     }
 
-    std::optional<std::vector<std::byte>> raw_blob(std::uint64_t step, std::uint32_t rank) override
+    std::optional<std::vector<std::byte>> raw_metadata(std::uint64_t step, std::uint32_t rank) override
     {
         if (!find_sizes(step)) return std::nullopt;
         const std::uint64_t size = known_.offsets[rank + 1] - known_.offsets[rank];
-        std::vector<std::byte> blob(arrays_.there(step, rank, known_.places[rank], size));
-        const MetadataPiece piece{step, rank, known_.places[rank], blob};
+        std::vector<std::byte> metadata(arrays_.there(step, rank, known_.places[rank], size));
+        const MetadataPiece piece{step, rank, known_.places[rank], metadata};
         requests_ += arrays_.read({&piece, 1});
-        BlobHeader header;
-        if (inspect_blob(blob, header) == BlobState::absent) return std::nullopt;
-        return blob;
+        MetadataHeader header;
+        if (inspect_metadata(metadata, header) == MetadataState::absent) return std::nullopt;
+        return metadata;
     }
 
 private:
@@ -275,7 +275,7 @@ private:
         return true;
     }
 
-    // Whether every rank has stored its blob of the step, by what came after.
+    // Whether every rank has stored its metadata of the step, by what came after.
     bool must_be_whole(std::uint64_t step)
     {
         if (is_stored(record_, step)) return true;
@@ -316,24 +316,24 @@ private:
         return found;
     }
 
-    static MetadataPiece piece_of(const Sizes& sizes, StepBlobs& into, std::uint32_t rank)
+    static MetadataPiece piece_of(const Sizes& sizes, StepMetadata& into, std::uint32_t rank)
     {
         return {into.step, rank, sizes.places[rank],
                 MutableBytes(into.bytes)
                     .subspan(sizes.offsets[rank], sizes.offsets[rank + 1] - sizes.offsets[rank])};
     }
 
-    // Blobs that lie after one another are one piece.
-    void add_blobs(std::uint64_t step, const Sizes& sizes, StepBlobs& into,
-                   std::vector<MetadataPiece>& pieces) const
+    // Ranks whose metadata lies one after the other are one piece.
+    void add_metadata(std::uint64_t step, const Sizes& sizes, StepMetadata& into,
+                      std::vector<MetadataPiece>& pieces) const
     {
         into.use(spares_, sizes.offsets.back());
         into.step = step;
         for (std::uint32_t rank = 0; rank < record_.ranks; ++rank) {
-            const MutableBytes blob = piece_of(sizes, into, rank).memory;
-            const std::size_t head = std::min(blob.size(), blob_header_size);
-            std::fill_n(blob.begin(), head, std::byte{0}); // beyond the end nothing is read
-            into.blobs.emplace_back(blob);
+            const MutableBytes metadata = piece_of(sizes, into, rank).memory;
+            const std::size_t head = std::min(metadata.size(), metadata_header_size);
+            std::fill_n(metadata.begin(), head, std::byte{0}); // beyond the end nothing is read
+            into.by_rank.emplace_back(metadata);
         }
         if (record_.objects != Objects::per_writer)
             pieces.push_back(
@@ -343,8 +343,8 @@ private:
                 pieces.push_back(piece_of(sizes, into, rank));
     }
 
-    // The rank may have stored its blob between the first read and the look at the next step.
-    void reread(StepBlobs& into, std::uint32_t rank)
+    // The rank may have stored its metadata between the first read and the look at the next step.
+    void reread(StepMetadata& into, std::uint32_t rank)
     {
         const MetadataPiece piece = piece_of(known_, into, rank);
         requests_ += arrays_.read({&piece, 1});
@@ -382,7 +382,7 @@ const Layout& array_layout()
     static const Layout layout = {
         .name = "array",
         .number = 3,
-        .blobs = BlobPlaces::dense,
+        .places = MetadataPlaces::dense,
         .writer = &make_layout_writer<ArrayWriter>,
         .reader = &make_layout_reader<ArrayReader>,
         .trim = &trim_array,

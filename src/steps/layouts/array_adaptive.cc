@@ -1,19 +1,19 @@
 // The layout `array-adaptive`: array objects in slots, several slots in a chunk. A rank writes as in
 // `array-aligned`; a reader finds few chunks that are nearly full, as in `array`.
 //
-// 1. A rank's slot is as large as its blobs were, and an eighth more. No slot crosses the end of a chunk. In
-//    the objects of all ranks (single) and of steps (per-step) the slots of a step lie in rank order. Up to
-//    16 chunks the ranks are spread evenly over chunks. With more ranks a chunk has up to 8. A step takes
+// 1. A rank's slot is as large as its metadata was, and an eighth more. No slot crosses the end of a chunk.
+//    In the objects of all ranks (single) and of steps (per-step) the slots of a step lie in rank order. Up
+//    to 16 chunks the ranks are spread evenly over chunks. With more ranks a chunk has up to 8. A step takes
 //    whole chunks, chosen so that they lie on different targets (chunk_choice.h). In the object of a rank
 //    (per-writer) its slots lie in step order, as many in a chunk as fit: nobody else writes there.
 // 2. The slots are the same for a *row* of steps. Rows begin at the steps 0, 1, 8, 64, 512 ... of the
-//    segment: the first step brings definitions and is larger, and blobs may grow. At the steps 0, 8, 64 ...
-//    all ranks exchange the sizes of their blobs, and each knows all slots. At step 0 each says also how much
-//    of its blob the next steps will have: so step 1 needs no exchange. No other step has a collective. Rank
-//    0 puts the sizes of the slots under "Step<N>-Slots" into the side object.
-// 3. A rank stores its blob with one write that lies within one chunk, so on one target: it is atomic. A
-//    blob that is larger than its slot goes to the side object, under the key of the layout `kv`. Then the
-//    slot gets a header alone (magic "SSOV") that says so.
+//    segment: the first step brings definitions and is larger, and metadata may grow. At the steps 0, 8, 64
+//    ... all ranks exchange the sizes of their metadata, and each knows all slots. At step 0 each says also
+//    how much of its metadata the next steps will have: so step 1 needs no exchange. No other step has a
+//    collective. Rank 0 puts the sizes of the slots under "Step<N>-Slots" into the side object.
+// 3. A rank stores its metadata with one write that lies within one chunk, so on one target: it is atomic.
+//    Metadata that is larger than its slot goes to the side object, under the key of the layout `kv`. Then
+//    the slot gets a header alone (magic "SSOV") that says so.
 // 4. A step is there when the slots of its row are known and all of them hold a header of this stream,
 //    step and rank. A rank may write into a row before rank 0 has put its slots: a reader sees the step
 //    later. Slots are never written twice, and rows do not overlap, since each begins where the one before
@@ -56,20 +56,21 @@ public:
 
 private:
     static constexpr std::uint64_t unit = 64; // bytes
-    static std::uint64_t units(std::uint64_t blob)
+    static std::uint64_t units(std::uint64_t metadata)
     {
-        return std::min<std::uint64_t>(room_for(blob) / unit, INT32_MAX); // no number of SizeExchange's own
+        return std::min<std::uint64_t>(room_for(metadata) / unit,
+                                       INT32_MAX); // no number of SizeExchange's own
     }
 };
 
-// Of a blob like this one whose definitions and plan are those of an earlier step.
-std::uint64_t size_without_news(Bytes blob)
+// Of metadata like this one whose definitions and plan are those of an earlier step.
+std::uint64_t size_without_news(Bytes metadata)
 {
-    const BlobHeader header = header_of(blob);
+    const MetadataHeader header = header_of(metadata);
     const std::uint64_t rest = std::uint64_t{header.override_bytes} + header.fixed_bytes + header.tail_bytes;
     const std::uint64_t all = rest + header.definitions_bytes + header.plan_bytes;
-    const std::uint64_t stored = header.length - blob_header_size; // compressed: less than all
-    return blob_header_size + (all == 0 ? 0 : rest * stored / all);
+    const std::uint64_t stored = header.length - metadata_header_size; // compressed: less than all
+    return metadata_header_size + (all == 0 ? 0 : rest * stored / all);
 }
 
 class AdaptiveWriter final : public LayoutWriter {
@@ -88,9 +89,9 @@ public:
     }
     void finish() override { sizes_.finish(); }
 
-    void store(std::uint64_t step, Bytes blob) override
+    void store(std::uint64_t step, Bytes metadata) override
     {
-        if (meets(step)) begin_rows(step, blob);
+        if (meets(step)) begin_rows(step, metadata);
         if (step == follower()) {
             slots_ = next_;
             if (rank_ == 0 && record_.in_place()) put(step, next_row_); // over that of the first
@@ -99,11 +100,11 @@ public:
         requests_ += reach_.cover(step) + 1;
         arrays_.make_room();
         Array& array = arrays_.of(step, rank_);
-        if (blob.size() <= slots_.size) return array.write(at, blob);
+        if (metadata.size() <= slots_.size) return array.write(at, metadata);
         ++requests_;
-        side_.put(blob_key(record_, step, rank_), blob);
-        std::byte sealed[blob_header_size]{};
-        store_header(overflow_header(record_, step, rank_, blob.size()), sealed);
+        side_.put(metadata_key(record_, step, rank_), metadata);
+        std::byte sealed[metadata_header_size]{};
+        store_header(overflow_header(record_, step, rank_, metadata.size()), sealed);
         array.write(at, Bytes(sealed));
     }
 
@@ -117,12 +118,12 @@ private:
 
     // Of this step, and at the first also of those after it. What a rank keeps of the others' slots does not
     // grow with their number, except on rank 0 with an object for each.
-    void begin_rows(std::uint64_t step, Bytes blob)
+    void begin_rows(std::uint64_t step, Bytes metadata)
     {
         const bool first = step == record_.first_step;
         if (first) ends_.assign(begins_kept(), 0);
-        const std::uint64_t then = first ? size_without_news(blob) : blob.size();
-        const std::vector<std::uint64_t> all = sizes_.exchange(step, SlotSizes::pack(blob.size(), then));
+        const std::uint64_t then = first ? size_without_news(metadata) : metadata.size();
+        const std::vector<std::uint64_t> all = sizes_.exchange(step, SlotSizes::pack(metadata.size(), then));
         Row row(record_, step, SlotSizes::unpack(all, false, record_.chunk_size), begins());
         slots_ = taken(row);
         if (rank_ == 0) put(step, encode_row(row));
@@ -179,7 +180,7 @@ public:
     {
     }
 
-    bool fetch(std::uint64_t step, StepBlobs& into) override
+    bool fetch(std::uint64_t step, StepMetadata& into) override
     {
         const Row* row = find_row(step);
         if (row == nullptr) return false;
@@ -193,12 +194,12 @@ public:
         return collect(*row, step, slots, into);
     }
 
-    void fetch_ahead(std::uint64_t first, std::uint64_t count, std::vector<StepBlobs>& into) override
+    void fetch_ahead(std::uint64_t first, std::uint64_t count, std::vector<StepMetadata>& into) override
     {
         try {
             const Row* row = find_row(first);
             if (row == nullptr) return;
-            std::vector<StepBlobs> steps(std::min(count, row->end() - first));
+            std::vector<StepMetadata> steps(std::min(count, row->end() - first));
             std::vector<std::vector<MutableBytes>> slots;
             std::vector<MetadataPiece> pieces;
             for (std::size_t i = 0; i < steps.size(); ++i)
@@ -212,11 +213,11 @@ public:
         }
     }
 
-    std::optional<std::vector<std::byte>> raw_blob(std::uint64_t step, std::uint32_t rank) override
+    std::optional<std::vector<std::byte>> raw_metadata(std::uint64_t step, std::uint32_t rank) override
     {
         const Row* row = find_row(step);
         if (row == nullptr) return std::nullopt;
-        return blob_in_slot(*row, step, rank);
+        return metadata_in_slot(*row, step, rank);
     }
 
 private:
@@ -243,7 +244,7 @@ private:
         return &row;
     }
 
-    // Of a slot whose blob's size is not known: all of it, unless the slots take more than there is.
+    // Of a slot whose metadata's size is not known: all of it, unless the slots take more than there is.
     std::uint64_t most_at_first(const Row& row, std::uint64_t step, std::span<const std::uint64_t> places)
     {
         const std::uint64_t all = std::accumulate(row.sizes().begin(), row.sizes().end(), std::uint64_t{0});
@@ -255,16 +256,16 @@ private:
 
     bool is_there(const Row& row, std::uint64_t step, std::uint32_t rank)
     {
-        std::byte slot[blob_header_size]{};
+        std::byte slot[metadata_header_size]{};
         const MetadataPiece piece{step, rank, row.of(rank).at(step), slot};
         requests_ += arrays_.read({&piece, 1});
-        BlobHeader header;
-        return inspect_blob(slot, header) != BlobState::absent;
+        MetadataHeader header;
+        return inspect_metadata(slot, header) != MetadataState::absent;
     }
 
-    // The memory for the slots of a step, as far as blobs are expected in them. What to read into it is added
-    // to the pieces. Slots with a small gap between them are one piece.
-    std::vector<MutableBytes> add_slots(const Row& row, std::uint64_t step, StepBlobs& into,
+    // The memory for the slots of a step, as far as metadata is expected in them. What to read into it is
+    // added to the pieces. Slots with a small gap between them are one piece.
+    std::vector<MutableBytes> add_slots(const Row& row, std::uint64_t step, StepMetadata& into,
                                         std::vector<MetadataPiece>& pieces)
     {
         struct Run {
@@ -295,30 +296,30 @@ private:
         std::vector<MutableBytes> slots;
         for (const auto& [offset, length] : parts) {
             slots.push_back(memory.subspan(offset, length));
-            std::fill_n(slots.back().begin(), blob_header_size, std::byte{0}); // not read beyond the end
+            std::fill_n(slots.back().begin(), metadata_header_size, std::byte{0}); // not read beyond the end
         }
         return slots;
     }
 
-    // False: a blob is not there.
-    bool collect(const Row& row, std::uint64_t step, std::span<const MutableBytes> slots, StepBlobs& into)
+    // False: the metadata of a rank is not there.
+    bool collect(const Row& row, std::uint64_t step, std::span<const MutableBytes> slots, StepMetadata& into)
     {
-        into.blobs.resize(record_.ranks);
+        into.by_rank.resize(record_.ranks);
         for (std::uint32_t rank = 0; rank < record_.ranks; ++rank) {
-            BlobHeader header;
-            const BlobState state = inspect_blob(slots[rank], header);
-            if (state == BlobState::absent) {
+            MetadataHeader header;
+            const MetadataState state = inspect_metadata(slots[rank], header);
+            if (state == MetadataState::absent) {
                 awaited_rank_ = rank;
                 return false;
             }
-            if (state == BlobState::whole && header.magic == blob_magic) {
-                require_blob(state, header, record_.generation, step, rank);
-                into.blobs[rank] = slots[rank].first(header.length);
+            if (state == MetadataState::whole && header.magic == metadata_magic) {
+                require_metadata(state, header, record_.generation, step, rank);
+                into.by_rank[rank] = slots[rank].first(header.length);
             } else { // larger than expected, elsewhere, or damaged
-                std::vector<std::byte> blob =
-                    blob_in_slot(row, step, rank).value_or(std::vector<std::byte>());
-                open_blob(blob, record_.generation, step, rank);
-                into.set(rank, std::move(blob));
+                std::vector<std::byte> metadata =
+                    metadata_in_slot(row, step, rank).value_or(std::vector<std::byte>());
+                open_metadata(metadata, record_.generation, step, rank);
+                into.set(rank, std::move(metadata));
             }
             expected_[rank] = expected_after(into.of(rank).size());
         }
@@ -326,24 +327,25 @@ private:
         return true;
     }
 
-    // Blobs that change in size mostly do so by little.
+    // Metadata that changes in size mostly does so by little.
     static std::uint64_t expected_after(std::uint64_t size) { return (size + size / 64 + 127) / 64 * 64; }
 
     // nullopt: there is none. Damaged bytes are given as they are.
-    std::optional<std::vector<std::byte>> blob_in_slot(const Row& row, std::uint64_t step, std::uint32_t rank)
+    std::optional<std::vector<std::byte>> metadata_in_slot(const Row& row, std::uint64_t step,
+                                                           std::uint32_t rank)
     {
         const std::uint64_t at = row.of(rank).at(step);
         std::vector<std::byte> slot(arrays_.there(step, rank, at, row.sizes()[rank]));
         const MetadataPiece piece{step, rank, at, slot};
         requests_ += arrays_.read({&piece, 1});
-        BlobHeader header;
-        const BlobState state = inspect_blob(slot, header);
-        if (state == BlobState::absent) return std::nullopt;
-        if (header.magic == overflow_magic && state != BlobState::header_damaged) {
+        MetadataHeader header;
+        const MetadataState state = inspect_metadata(slot, header);
+        if (state == MetadataState::absent) return std::nullopt;
+        if (header.magic == overflow_magic && state != MetadataState::header_damaged) {
             ++requests_;
-            return overflowed_blob(side_, record_, step, rank);
+            return overflowed_metadata(side_, record_, step, rank);
         }
-        if (state != BlobState::header_damaged)
+        if (state != MetadataState::header_damaged)
             slot.resize(std::min<std::uint64_t>(slot.size(), header.length));
         return slot;
     }
@@ -351,11 +353,12 @@ private:
     const StreamRecord& record_;
     MetadataArrays arrays_;
     KeyValue side_;
-    std::map<std::uint64_t, Row> rows_;   // by their first steps; few
-    std::vector<std::uint64_t> expected_; // bytes of each rank's next blob; 0: not known; empty: no row yet
-    bool far_;                            // behind a network
+    std::map<std::uint64_t, Row> rows_; // by their first steps; few
+    std::vector<std::uint64_t>
+        expected_; // bytes of each rank's next metadata; 0: not known; empty: no row yet
+    bool far_;     // behind a network
     std::uint64_t awaited_step_ = no_step;
-    std::uint32_t awaited_rank_ = 0; // the first without a blob, when last looked
+    std::uint32_t awaited_rank_ = 0; // the first without metadata, when last looked
     std::shared_ptr<SpareBuffers> spares_ = std::make_shared<SpareBuffers>();
 };
 
@@ -379,9 +382,9 @@ const Layout& array_adaptive_layout()
     static const Layout layout = {
         .name = "array-adaptive",
         .number = 5,
-        .blobs = BlobPlaces::rows,
+        .places = MetadataPlaces::rows,
         .chunk_size = 256 << 10,
-        .least_chunk_size = blob_header_size, // of a blob that lies elsewhere
+        .least_chunk_size = metadata_header_size, // of metadata that lies elsewhere
         .chooses_chunks = true,
         .writer = &make_layout_writer<AdaptiveWriter>,
         .reader = &make_layout_reader<AdaptiveReader>,

@@ -1,9 +1,9 @@
 // The layout `array-aligned`: one array object in slots of one chunk each. Slot step * ranks + rank holds a
-// rank's blob of a step. Steps count from the first of the segment.
+// rank's metadata of a step. Steps count from the first of the segment.
 //
-// 1. A rank stores its blob with one write that lies within one chunk, so on one target: it is atomic. No
+// 1. A rank stores its metadata with one write that lies within one chunk, so on one target: it is atomic. No
 //    rank waits for another.
-// 2. A blob that is larger than a chunk goes to the stream's key-value object, under the key of the layout
+// 2. Metadata that is larger than a chunk goes to the stream's key-value object, under the key of the layout
 //    `kv`, where it can meet nothing else. Then the slot gets a header alone (magic "SSOV") that says so.
 // With objects of their own, a step's slots follow in rank order, and a rank's in step order.
 // 3. A step is there when all its slots hold a header of this stream, step and rank. A slot that was not
@@ -41,17 +41,17 @@ public:
     {
     }
 
-    void store(std::uint64_t step, Bytes blob) override
+    void store(std::uint64_t step, Bytes metadata) override
     {
         const std::uint64_t at = slot_at(record_, step, rank_);
         requests_ += reach_.cover(step) + 1;
         arrays_.make_room();
         Array& array = arrays_.of(step, rank_);
-        if (blob.size() <= record_.chunk_size) return array.write(at, blob);
+        if (metadata.size() <= record_.chunk_size) return array.write(at, metadata);
         ++requests_;
-        overflow_.put(blob_key(record_, step, rank_), blob);
-        std::byte sealed[blob_header_size]{};
-        store_header(overflow_header(record_, step, rank_, blob.size()), sealed);
+        overflow_.put(metadata_key(record_, step, rank_), metadata);
+        std::byte sealed[metadata_header_size]{};
+        store_header(overflow_header(record_, step, rank_, metadata.size()), sealed);
         array.write(at, Bytes(sealed));
     }
 
@@ -71,7 +71,7 @@ public:
     {
     }
 
-    bool fetch(std::uint64_t step, StepBlobs& into) override
+    bool fetch(std::uint64_t step, StepMetadata& into) override
     {
         collector_.begin(step);
         const std::uint32_t first = collector_.missing();
@@ -87,17 +87,17 @@ public:
         return true;
     }
 
-    void fetch_ahead(std::uint64_t first, std::uint64_t count, std::vector<StepBlobs>& into) override
+    void fetch_ahead(std::uint64_t first, std::uint64_t count, std::vector<StepMetadata>& into) override
     {
         if (collector_.in_sight() < collector_.ranks()) return; // no step was seen whole
-        std::vector<BlobCollector> steps = collector_.others(first, count);
+        std::vector<MetadataCollector> steps = collector_.others(first, count);
         std::vector<MetadataPiece> pieces;
         for (std::uint64_t i = 0; i < count; ++i)
             add_slots(steps[i], first + i, 0, record_.ranks, pieces);
         try {
             requests_ += arrays_.read(pieces);
             for (const MetadataPiece& piece : pieces) {
-                BlobCollector& collector = steps[piece.step - first];
+                MetadataCollector& collector = steps[piece.step - first];
                 accept(collector, piece.step, piece.rank, piece.memory);
                 if (!collector.has(piece.rank)) return;
                 if (piece.rank + 1 < record_.ranks) continue;
@@ -108,22 +108,22 @@ public:
         }
     }
 
-    std::optional<std::vector<std::byte>> raw_blob(std::uint64_t step, std::uint32_t rank) override
+    std::optional<std::vector<std::byte>> raw_metadata(std::uint64_t step, std::uint32_t rank) override
     {
         const std::uint64_t at = slot_at(record_, step, rank);
-        std::vector<std::byte> blob(arrays_.there(step, rank, at, record_.chunk_size));
-        const MetadataPiece piece{step, rank, at, blob};
+        std::vector<std::byte> metadata(arrays_.there(step, rank, at, record_.chunk_size));
+        const MetadataPiece piece{step, rank, at, metadata};
         requests_ += arrays_.read({&piece, 1});
-        BlobHeader header;
-        const BlobState state = inspect_blob(blob, header);
-        if (state == BlobState::absent) return std::nullopt;
-        if (state == BlobState::whole && header.magic == overflow_magic) {
+        MetadataHeader header;
+        const MetadataState state = inspect_metadata(metadata, header);
+        if (state == MetadataState::absent) return std::nullopt;
+        if (state == MetadataState::whole && header.magic == overflow_magic) {
             ++requests_;
-            return overflowed_blob(overflow_, record_, step, rank);
+            return overflowed_metadata(overflow_, record_, step, rank);
         }
-        if (state != BlobState::header_damaged)
-            blob.resize(std::min<std::uint64_t>(blob.size(), header.length));
-        return blob;
+        if (state != MetadataState::header_damaged)
+            metadata.resize(std::min<std::uint64_t>(metadata.size(), header.length));
+        return metadata;
     }
 
 private:
@@ -137,38 +137,38 @@ private:
             accept(collector_, step, piece.rank, piece.memory);
     }
 
-    void add_slots(BlobCollector& collector, std::uint64_t step, std::uint32_t begin, std::uint32_t end,
+    void add_slots(MetadataCollector& collector, std::uint64_t step, std::uint32_t begin, std::uint32_t end,
                    std::vector<MetadataPiece>& pieces) const
     {
         for (std::uint32_t rank = begin; rank < end; ++rank) {
             if (collector.has(rank)) continue;
             MutableBytes slot = collector.slot(rank);
             slot = slot.first(std::min<std::uint64_t>(slot.size(), record_.chunk_size));
-            std::fill_n(slot.begin(), std::min(slot.size(), blob_header_size),
+            std::fill_n(slot.begin(), std::min(slot.size(), metadata_header_size),
                         std::byte{0}); // beyond the end nothing is read
             pieces.push_back({step, rank, slot_at(record_, step, rank), slot});
         }
     }
 
-    void accept(BlobCollector& collector, std::uint64_t step, std::uint32_t rank, Bytes slot)
+    void accept(MetadataCollector& collector, std::uint64_t step, std::uint32_t rank, Bytes slot)
     {
-        BlobHeader header;
-        const BlobState state = inspect_blob(slot, header);
-        if (state == BlobState::absent) return;
-        if (state == BlobState::whole && header.magic == blob_magic) {
-            require_blob(state, header, record_.generation, step, rank); // the right one?
+        MetadataHeader header;
+        const MetadataState state = inspect_metadata(slot, header);
+        if (state == MetadataState::absent) return;
+        if (state == MetadataState::whole && header.magic == metadata_magic) {
+            require_metadata(state, header, record_.generation, step, rank); // the right one?
             return collector.set(rank, header.length);
         }
-        auto blob = raw_blob(step, rank); // larger than expected, elsewhere, or damaged
-        if (!blob) return;
-        open_blob(*blob, record_.generation, step, rank);
-        collector.set(rank, std::move(*blob));
+        auto metadata = raw_metadata(step, rank); // larger than expected, elsewhere, or damaged
+        if (!metadata) return;
+        open_metadata(*metadata, record_.generation, step, rank);
+        collector.set(rank, std::move(*metadata));
     }
 
     const StreamRecord& record_;
     MetadataArrays arrays_;
     KeyValue overflow_;
-    BlobCollector collector_;
+    MetadataCollector collector_;
 };
 
 void trim_array_aligned(const LayoutContext& context, std::uint64_t end)
@@ -187,9 +187,9 @@ const Layout& array_aligned_layout()
     static const Layout layout = {
         .name = "array-aligned",
         .number = 4,
-        .blobs = BlobPlaces::slots,
+        .places = MetadataPlaces::slots,
         .chunk_size = 64 << 10,
-        .least_chunk_size = blob_header_size, // of a blob that lies elsewhere
+        .least_chunk_size = metadata_header_size, // of metadata that lies elsewhere
         .writer = &make_layout_writer<AlignedWriter>,
         .reader = &make_layout_reader<AlignedReader>,
         .trim = &trim_array_aligned,

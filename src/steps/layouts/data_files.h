@@ -3,8 +3,8 @@
 // part of what one put wrote, and no byte is in two. Files of format version 1 are called `data.<rank>` and
 // have no checksums.
 //
-// A piece is written before its entry, and both before the blob that describes the step. So a reader that
-// knows a block from a blob finds the entries of all its pieces, each with a checksum of its own. A missing
+// A piece is written before its entry, and both before the metadata that describes the step. So a reader that
+// knows a block from metadata finds the entries of all its pieces, each with a checksum of its own. A missing
 // entry is damage.
 //
 // Threads: any; the file system is the state. Errors: -DER_NOSYS, -DER_DF_INVAL, and the system's.

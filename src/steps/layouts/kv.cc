@@ -1,7 +1,7 @@
-// The layout `kv`: a key "Step<N>-Rank<R>" per blob: in the side object, or in key-value objects of steps or
-// ranks.
+// The layout `kv`: a key "Step<N>-Rank<R>" for the metadata of each rank and step: in the side object, or in
+// key-value objects of steps or ranks.
 //
-// 1. A rank stores its blob with one put, which is atomic; no rank waits for another.
+// 1. A rank stores its metadata with one put, which is atomic; no rank waits for another.
 // 2. A step is there when all ranks' keys are. A reader that polls asks for one key, the first that it has
 //    not seen.
 // Keys are never written twice (a stream's object is fresh), so a key that is there stays as it is. With
@@ -38,11 +38,11 @@ public:
           rank_(static_cast<std::uint32_t>(communicator.rank())), reach_(context, rank_)
     {
     }
-    void store(std::uint64_t step, Bytes blob) override
+    void store(std::uint64_t step, Bytes metadata) override
     {
         requests_ += reach_.cover(step) + 1;
         key_values_.make_room();
-        key_values_.of(step, rank_).put(blob_key(record_, step, rank_), blob);
+        key_values_.of(step, rank_).put(metadata_key(record_, step, rank_), metadata);
     }
 
 private:
@@ -60,7 +60,7 @@ public:
     {
     }
 
-    bool fetch(std::uint64_t step, StepBlobs& into) override
+    bool fetch(std::uint64_t step, StepMetadata& into) override
     {
         collector_.begin(step);
         key_values_.make_room();
@@ -73,14 +73,14 @@ public:
         return true;
     }
 
-    void fetch_ahead(std::uint64_t first, std::uint64_t count, std::vector<StepBlobs>& into) override
+    void fetch_ahead(std::uint64_t first, std::uint64_t count, std::vector<StepMetadata>& into) override
     {
         if (collector_.in_sight() < collector_.ranks()) return; // no step was seen whole
         key_values_.make_room();
-        std::vector<BlobCollector> steps = collector_.others(first, count);
+        std::vector<MetadataCollector> steps = collector_.others(first, count);
         try {
             get_missing(steps, first);
-            for (BlobCollector& one : steps) {
+            for (MetadataCollector& one : steps) {
                 if (one.missing() < one.ranks()) return;
                 collector_.expect_like(one);
                 one.finish(into.emplace_back());
@@ -89,10 +89,10 @@ public:
         }
     }
 
-    std::optional<std::vector<std::byte>> raw_blob(std::uint64_t step, std::uint32_t rank) override
+    std::optional<std::vector<std::byte>> raw_metadata(std::uint64_t step, std::uint32_t rank) override
     {
         ++requests_;
-        return key_values_.of(step, rank).get(blob_key(record_, step, rank));
+        return key_values_.of(step, rank).get(metadata_key(record_, step, rank));
     }
 
 private:
@@ -100,25 +100,25 @@ private:
     {
         ++requests_;
         const auto size =
-            key_values_.of(step, rank).get_into(blob_key(record_, step, rank), collector_.slot(rank));
+            key_values_.of(step, rank).get_into(metadata_key(record_, step, rank), collector_.slot(rank));
         if (!size || *size == 0) return false;
         accept(collector_, step, rank, *size);
         return true;
     }
 
-    void accept(BlobCollector& collector, std::uint64_t step, std::uint32_t rank, std::size_t size)
+    void accept(MetadataCollector& collector, std::uint64_t step, std::uint32_t rank, std::size_t size)
     {
         if (size <= collector.slot(rank).size()) {
-            open_blob(collector.slot(rank).first(size), record_.generation, step, rank);
+            open_metadata(collector.slot(rank).first(size), record_.generation, step, rank);
             return collector.set(rank, size);
         }
-        std::vector<std::byte> blob = fetch_blob(step, rank);
-        open_blob(blob, record_.generation, step, rank);
-        collector.set(rank, std::move(blob));
+        std::vector<std::byte> metadata = fetch_metadata(step, rank);
+        open_metadata(metadata, record_.generation, step, rank);
+        collector.set(rank, std::move(metadata));
     }
 
     // What is missing of the steps from `first` on, in flight together.
-    void get_missing(std::span<BlobCollector> collectors, std::uint64_t first)
+    void get_missing(std::span<MetadataCollector> collectors, std::uint64_t first)
     {
         struct Request {
             std::size_t step; // from the first on
@@ -132,7 +132,7 @@ private:
             const std::uint64_t step = first + i;
             const MutableBytes slot = collectors[i].slot(rank);
             Request& request =
-                requests.emplace_back(i, rank, blob_key(record_, step, rank), slot.size(), Pending{});
+                requests.emplace_back(i, rank, metadata_key(record_, step, rank), slot.size(), Pending{});
             request.pending =
                 key_values_.of(step, rank).get_into(queue_, request.key, slot.data(), &request.size);
             ++requests_;
@@ -155,7 +155,7 @@ private:
     const StreamRecord& record_;
     KvObjects key_values_;
     EventQueue queue_;
-    BlobCollector collector_;
+    MetadataCollector collector_;
 };
 
 void trim_kv(const LayoutContext& context, std::uint64_t end)
@@ -174,7 +174,7 @@ const Layout& kv_layout()
     static const Layout layout = {
         .name = "kv",
         .number = 2,
-        .blobs = BlobPlaces::values,
+        .places = MetadataPlaces::values,
         .metadata_type = ObjectType::key_value,
         .writer = &make_layout_writer<KvWriter>,
         .reader = &make_layout_reader<KvReader>,

@@ -42,15 +42,15 @@ std::uint64_t end_of_row(std::uint64_t first, Has&& has)
 
 } // namespace
 
-std::string_view name_of(BlobPlaces blobs)
+std::string_view name_of(MetadataPlaces places)
 {
-    switch (blobs) {
-    case BlobPlaces::files: return "files";
-    case BlobPlaces::values: return "values";
-    case BlobPlaces::dense: return "dense";
-    case BlobPlaces::slots: return "slots";
-    case BlobPlaces::rows: return "rows";
-    case BlobPlaces::other: break;
+    switch (places) {
+    case MetadataPlaces::files: return "files";
+    case MetadataPlaces::values: return "values";
+    case MetadataPlaces::dense: return "dense";
+    case MetadataPlaces::slots: return "slots";
+    case MetadataPlaces::rows: return "rows";
+    case MetadataPlaces::other: break;
     }
     return "other";
 }
@@ -71,20 +71,20 @@ std::uint64_t LayoutReader::first_kept(std::uint64_t step)
     return end_of_row(step, [&](std::uint64_t one) { return gone(one); });
 }
 
-std::vector<std::byte> LayoutReader::fetch_blob(std::uint64_t step, std::uint32_t rank)
+std::vector<std::byte> LayoutReader::fetch_metadata(std::uint64_t step, std::uint32_t rank)
 {
-    auto blob = raw_blob(step, rank);
-    if (!blob) throw Error(-DER_NONEXIST, "the metadata blob of " + step_rank(step, rank) + " was not found");
-    return std::move(*blob);
+    auto metadata = raw_metadata(step, rank);
+    if (!metadata) throw Error(-DER_NONEXIST, "the metadata of " + step_rank(step, rank) + " was not found");
+    return std::move(*metadata);
 }
 
-void LayoutReader::fetch_ahead(std::uint64_t first, std::uint64_t count, std::vector<StepBlobs>& into)
+void LayoutReader::fetch_ahead(std::uint64_t first, std::uint64_t count, std::vector<StepMetadata>& into)
 {
     try {
         for (std::uint64_t step = first; step - first < count; ++step) {
-            StepBlobs blobs;
-            if (!fetch(step, blobs)) return;
-            into.push_back(std::move(blobs));
+            StepMetadata fetched;
+            if (!fetch(step, fetched)) return;
+            into.push_back(std::move(fetched));
         }
     } catch (const Error&) { // the step's own turn tells it
     }
@@ -92,9 +92,9 @@ void LayoutReader::fetch_ahead(std::uint64_t first, std::uint64_t count, std::ve
 
 bool LayoutReader::published(std::uint64_t step)
 {
-    StepBlobs blobs;
+    StepMetadata fetched;
     try {
-        return fetch(step, blobs);
+        return fetch(step, fetched);
     } catch (const Error& error) {
         if (error.code() == -DER_CSUM || error.code() == -DER_DF_INVAL) return true;
         throw;
@@ -136,12 +136,12 @@ void destroy_metadata(Container& container, const StreamRecord& segment)
 }
 
 std::vector<std::byte> fetch_known(LayoutReader& layout, const KeyValue& side, const StreamRecord& record,
-                                   std::uint64_t step, std::uint32_t rank, BlobPart part)
+                                   std::uint64_t step, std::uint32_t rank, MetadataPart part)
 {
     try {
-        std::vector<std::byte> blob = layout.fetch_blob(step, rank);
-        open_blob(blob, record.generation, step, rank);
-        return blob;
+        std::vector<std::byte> metadata = layout.fetch_metadata(step, rank);
+        open_metadata(metadata, record.generation, step, rank);
+        return metadata;
     } catch (const Error& error) {
         if (error.code() != -DER_CSUM && error.code() != -DER_DF_INVAL && error.code() != -DER_NONEXIST &&
             error.code() != -DER_EP_OLD)
@@ -152,10 +152,10 @@ std::vector<std::byte> fetch_known(LayoutReader& layout, const KeyValue& side, c
     }
 }
 
-BlobHeader overflow_header(const StreamRecord& record, std::uint64_t step, std::uint32_t rank,
-                           std::uint64_t length)
+MetadataHeader overflow_header(const StreamRecord& record, std::uint64_t step, std::uint32_t rank,
+                               std::uint64_t length)
 {
-    BlobHeader header;
+    MetadataHeader header;
     header.magic = overflow_magic;
     header.generation = record.generation;
     header.step = step;
@@ -164,14 +164,15 @@ BlobHeader overflow_header(const StreamRecord& record, std::uint64_t step, std::
     return header;
 }
 
-std::vector<std::byte> overflowed_blob(const KeyValue& side, const StreamRecord& record, std::uint64_t step,
-                                       std::uint32_t rank)
+std::vector<std::byte> overflowed_metadata(const KeyValue& side, const StreamRecord& record,
+                                           std::uint64_t step, std::uint32_t rank)
 {
-    auto blob = side.get(blob_key(record, step, rank));
-    if (blob) return std::move(*blob);
-    throw Error(-DER_CSUM, "the metadata blob of " + step_rank(step, rank) +
-                               " is larger than its slot, and missing from the object that holds such blobs: "
-                               "this step cannot be read, others can");
+    auto metadata = side.get(metadata_key(record, step, rank));
+    if (metadata) return std::move(*metadata);
+    throw Error(-DER_CSUM,
+                "the metadata of " + step_rank(step, rank) +
+                    " is larger than its slot, and missing from the object that holds such metadata: "
+                    "this step cannot be read, others can");
 }
 
 std::size_t room_for(std::size_t size)
@@ -179,7 +180,7 @@ std::size_t room_for(std::size_t size)
     return (size + size / 8 + 256 + 63) / 64 * 64;
 }
 
-std::string blob_key(const StreamRecord& record, std::uint64_t step, std::uint32_t rank)
+std::string metadata_key(const StreamRecord& record, std::uint64_t step, std::uint32_t rank)
 {
     const std::string of_rank = "Rank" + std::to_string(rank);
     return step_key(record, step, "-" + of_rank, of_rank);
@@ -197,51 +198,51 @@ constexpr std::uint32_t first_in_sight = 1024; // ranks: whose slots take 16 MiB
 
 } // namespace
 
-BlobCollector::BlobCollector(const LayoutContext& context)
-    : BlobCollector(
-          context.record.ranks, context.expected_blob,
-          std::vector<std::size_t>(std::min(context.record.ranks, first_in_sight), context.expected_blob))
+MetadataCollector::MetadataCollector(const LayoutContext& context)
+    : MetadataCollector(
+          context.record.ranks, context.expected_size,
+          std::vector<std::size_t>(std::min(context.record.ranks, first_in_sight), context.expected_size))
 {
 }
 
-BlobCollector::BlobCollector(std::uint32_t ranks, std::size_t expected_blob,
-                             std::vector<std::size_t> expected)
-    : ranks_(ranks), expected_blob_(expected_blob), expected_(std::move(expected)),
+MetadataCollector::MetadataCollector(std::uint32_t ranks, std::size_t expected_size,
+                                     std::vector<std::size_t> expected)
+    : ranks_(ranks), expected_size_(expected_size), expected_(std::move(expected)),
       slots_(expected_.size() + 1), sizes_(expected_.size()), large_(expected_.size())
 {
 }
 
-BlobCollector::~BlobCollector()
+MetadataCollector::~MetadataCollector()
 {
     if (spares_ != nullptr) spares_->give(std::move(buffer_));
 }
 
-std::vector<BlobCollector> BlobCollector::others(std::uint64_t first, std::uint64_t count) const
+std::vector<MetadataCollector> MetadataCollector::others(std::uint64_t first, std::uint64_t count) const
 {
-    std::vector<BlobCollector> made;
+    std::vector<MetadataCollector> made;
     for (std::uint64_t i = 0; i < count; ++i) {
-        made.push_back(BlobCollector(ranks_, expected_blob_, expected_));
+        made.push_back(MetadataCollector(ranks_, expected_size_, expected_));
         made.back().spares_ = spares_;
         made.back().begin(first + i);
     }
     return made;
 }
 
-void BlobCollector::begin(std::uint64_t step)
+void MetadataCollector::begin(std::uint64_t step)
 {
     if (step_ == step) return;
     step_ = step;
     missing_ = 0;
     std::ranges::fill(sizes_, 0);
-    for (auto& blob : large_)
-        blob.clear();
+    for (auto& metadata : large_)
+        metadata.clear();
     slots_.assign(1, 0);
     if (buffer_.empty()) buffer_ = spares_->take();
     place_slots();
 }
 
 // Of those that are in sight and have none yet.
-void BlobCollector::place_slots()
+void MetadataCollector::place_slots()
 {
     std::size_t at = slots_.back();
     for (std::size_t rank = slots_.size() - 1; rank < expected_.size(); ++rank) {
@@ -251,23 +252,23 @@ void BlobCollector::place_slots()
     if (buffer_.size() < at) buffer_.resize(at);
 }
 
-bool BlobCollector::look_further()
+bool MetadataCollector::look_further()
 {
     if (in_sight() == ranks_) return false;
     const std::size_t now = std::min<std::uint64_t>(ranks_, 2 * std::uint64_t{in_sight()});
-    expected_.resize(now, expected_blob_);
+    expected_.resize(now, expected_size_);
     sizes_.resize(now);
     large_.resize(now);
     place_slots();
     return true;
 }
 
-MutableBytes BlobCollector::slot(std::uint32_t rank)
+MutableBytes MetadataCollector::slot(std::uint32_t rank)
 {
     return MutableBytes(buffer_).subspan(slots_[rank], slots_[rank + 1] - slots_[rank]);
 }
 
-void BlobCollector::set(std::uint32_t rank, std::size_t size)
+void MetadataCollector::set(std::uint32_t rank, std::size_t size)
 {
     sizes_[rank] = size;
     expected_[rank] = room_for(size);
@@ -275,23 +276,23 @@ void BlobCollector::set(std::uint32_t rank, std::size_t size)
         ++missing_;
 }
 
-void BlobCollector::set(std::uint32_t rank, std::vector<std::byte> blob)
+void MetadataCollector::set(std::uint32_t rank, std::vector<std::byte> metadata)
 {
-    large_[rank] = std::move(blob);
+    large_[rank] = std::move(metadata);
     set(rank, large_[rank].size());
 }
 
-void BlobCollector::finish(StepBlobs& into)
+void MetadataCollector::finish(StepMetadata& into)
 {
     into.step = step_;
     into.opened = true;
     into.spares = spares_;
     into.bytes = std::move(buffer_);
     buffer_ = {};
-    into.blobs.resize(sizes_.size());
+    into.by_rank.resize(sizes_.size());
     for (std::uint32_t rank = 0; rank < ranks(); ++rank) {
         if (large_[rank].empty())
-            into.blobs[rank] = Bytes(into.bytes).subspan(slots_[rank], sizes_[rank]);
+            into.by_rank[rank] = Bytes(into.bytes).subspan(slots_[rank], sizes_[rank]);
         else
             into.set(rank, std::exchange(large_[rank], {}));
     }

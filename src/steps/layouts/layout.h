@@ -1,13 +1,13 @@
-// Where the metadata blobs of a step lie, and with them the data blocks: the seam between the timestep engine
+// Where the metadata of a step lies, and with it the data blocks: the seam between the timestep engine
 // and its layouts. A layout is a file in this folder that fills a struct Layout, and a line in registry.cc.
 // Nothing else names it (style.layouts). docs/extending.md shows how to add one.
 //
-// A blob describes itself: step, rank, generation, length, checksums. So a layout needs no lock and no second
-// message to publish. A step is there when the blobs of all its ranks are. Blobs of 0 bytes do not exist: a
-// rank that put nothing has a header too.
+// A rank's metadata describes itself: step, rank, generation, length, checksums. So a layout needs no lock
+// and no second message to publish. A step is there when the metadata of all its ranks is. Metadata of 0
+// bytes does not exist: a rank that put nothing has a header too.
 //
-// Threads: one at a time for each LayoutWriter, LayoutReader or BlobCollector. Errors: those of the store;
-// damage is thrown, what is not there yet is false or nullopt.
+// Threads: one at a time for each LayoutWriter, LayoutReader or MetadataCollector. Errors: those of the
+// store; damage is thrown, what is not there yet is false or nullopt.
 #pragma once
 
 #include "comm/communicator.h"
@@ -28,16 +28,16 @@ struct LayoutContext {
     const Pool& pool;
     const Container& container;
     const StreamRecord& record;           // of one segment; a reader's is kept up to date
-    std::size_t expected_blob = 16 << 10; // bytes: a reader's first guess
+    std::size_t expected_size = 16 << 10; // bytes: a reader's first guess
 };
 
 class LayoutWriter {
 public:
     virtual ~LayoutWriter() = default;
-    // Stores this rank's blob. When it returns, this rank's part is done. Where collective() is true, all
-    // ranks call it for the same steps in the same order. A rank that failed and has no blob calls abandon()
-    // instead, so that no rank waits for it.
-    virtual void store(std::uint64_t step, Bytes blob) = 0;
+    // Stores this rank's metadata. When it returns, this rank's part is done. Where collective() is true, all
+    // ranks call it for the same steps in the same order. A rank that failed and has no metadata calls
+    // abandon() instead, so that no rank waits for it.
+    virtual void store(std::uint64_t step, Bytes metadata) = 0;
     virtual void abandon(std::uint64_t /*step*/) {}
     // No more steps of this rank. Where collective() is true every rank calls it once, also one whose step
     // failed. Such a rank then takes part in the exchanges of those that still write, so that they get the
@@ -56,16 +56,16 @@ protected:
 class LayoutReader {
 public:
     virtual ~LayoutReader() = default;
-    // All blobs of a step. False: not all of them are there (yet); what was found already is not fetched
+    // All metadata of a step. False: not all of it is there (yet); what was found already is not fetched
     // again. Throws for damage.
-    virtual bool fetch(std::uint64_t step, StepBlobs& into) = 0;
+    virtual bool fetch(std::uint64_t step, StepMetadata& into) = 0;
     // The steps from `first` on, at most `count`, as far as they are whole: few rounds of requests for all of
     // them. Damage ends the row too; fetch() says what it is.
-    virtual void fetch_ahead(std::uint64_t first, std::uint64_t count, std::vector<StepBlobs>& into);
+    virtual void fetch_ahead(std::uint64_t first, std::uint64_t count, std::vector<StepMetadata>& into);
     // What lies in one rank's place, for checks: nullopt: nothing. Damaged bytes are given as they are.
-    virtual std::optional<std::vector<std::byte>> raw_blob(std::uint64_t step, std::uint32_t rank) = 0;
-    // One blob of a step that is known to be whole. -DER_NONEXIST.
-    std::vector<std::byte> fetch_blob(std::uint64_t step, std::uint32_t rank);
+    virtual std::optional<std::vector<std::byte>> raw_metadata(std::uint64_t step, std::uint32_t rank) = 0;
+    // That of one rank, in a step that is known to be whole. -DER_NONEXIST.
+    std::vector<std::byte> fetch_metadata(std::uint64_t step, std::uint32_t rank);
     // Whether the step was published, be it damaged.
     virtual bool published(std::uint64_t step);
     // How many steps were published, of those from `first` on, which are a row without gaps.
@@ -83,21 +83,21 @@ protected:
 struct DataStore; // data_store.h
 extern const DataStore data_in_arrays, data_in_files;
 
-// How a layout keeps the blobs of a step. Its requests can be foretold by this (sim/estimate).
-enum class BlobPlaces : std::uint8_t {
+// How a layout keeps the metadata of a step. Its requests can be foretold by this (sim/estimate).
+enum class MetadataPlaces : std::uint8_t {
     other,  // in a way of its own: it can be simulated, not estimated
     files,  // rank 0 gathers them, and writes them to files
     values, // each is a value of a key-value
     dense,  // one after the other in an array, where the ranks agree; a key tells readers their sizes
-    slots,  // in slots of an array, each of a chunk; a blob that is larger lies in the side object
-    rows,   // the same with slots of the blobs' sizes, which stay for a row of steps (adaptive_rows.h)
+    slots,  // in slots of an array, each of a chunk; metadata that is larger lies in the side object
+    rows,   // the same with slots of the metadata's sizes, which stay for a row of steps (adaptive_rows.h)
 };
-std::string_view name_of(BlobPlaces blobs);
+std::string_view name_of(MetadataPlaces places);
 
 struct Layout {
     std::string_view name; // as users write it
     std::uint8_t number;   // in the record of a stream: never changes
-    BlobPlaces blobs = BlobPlaces::other;
+    MetadataPlaces places = MetadataPlaces::other;
     // Of the metadata array, bytes: what a user gets who does not say, and the least that he may say.
     std::uint64_t chunk_size = 1 << 20;
     std::uint64_t least_chunk_size = 1;
@@ -152,65 +152,65 @@ void destroy_metadata(Container& container, const StreamRecord& segment);
 void trim_keys(KeyValue& keys, std::uint64_t end);
 void shorten(Array array, std::uint64_t bytes); // never makes it longer
 
-// A blob that a later step refers to, or, where it is damaged, the copy of the part that matters.
+// Metadata that a later step refers to, or, where it is damaged, the copy of the part that matters.
 std::vector<std::byte> fetch_known(LayoutReader& layout, const KeyValue& side, const StreamRecord& record,
-                                   std::uint64_t step, std::uint32_t rank, BlobPart part);
+                                   std::uint64_t step, std::uint32_t rank, MetadataPart part);
 
-// The header in a slot whose blob lies in the side object, and that blob. -DER_CSUM: it is not there.
-BlobHeader overflow_header(const StreamRecord& record, std::uint64_t step, std::uint32_t rank,
-                           std::uint64_t length);
-std::vector<std::byte> overflowed_blob(const KeyValue& side, const StreamRecord& record, std::uint64_t step,
-                                       std::uint32_t rank);
-// Room for a blob that is somewhat larger than the one before.
+// The header in a slot whose metadata lies in the side object, and that metadata. -DER_CSUM: it is not there.
+MetadataHeader overflow_header(const StreamRecord& record, std::uint64_t step, std::uint32_t rank,
+                               std::uint64_t length);
+std::vector<std::byte> overflowed_metadata(const KeyValue& side, const StreamRecord& record,
+                                           std::uint64_t step, std::uint32_t rank);
+// Room for metadata that is somewhat larger than that of the step before.
 std::size_t room_for(std::size_t size);
 
 // "Step<N>-Rank<R>"; of steps in one place "Rank<R>".
-std::string blob_key(const StreamRecord& record, std::uint64_t step, std::uint32_t rank);
+std::string metadata_key(const StreamRecord& record, std::uint64_t step, std::uint32_t rank);
 // "Step<N><end>"; of steps in one place `in_place`.
 std::string step_key(const StreamRecord& record, std::uint64_t step, std::string_view end,
                      std::string_view in_place);
 
-// The buffer for the blobs of one step. Each rank has a slot as large as its blob is expected to be, by the
-// one before. So no size must be asked for. A blob that is larger is fetched again.
-class BlobCollector {
+// The buffer for the metadata of one step. Each rank has a slot as large as its metadata is expected to be,
+// by that of the step before. So no size must be asked for. Metadata that is larger is fetched again.
+class MetadataCollector {
 public:
-    explicit BlobCollector(const LayoutContext& context);
-    ~BlobCollector();
-    BlobCollector(BlobCollector&&) noexcept = default;
-    BlobCollector& operator=(BlobCollector&&) noexcept = delete;
-    BlobCollector(const BlobCollector&) = delete;
-    BlobCollector& operator=(const BlobCollector&) = delete;
+    explicit MetadataCollector(const LayoutContext& context);
+    ~MetadataCollector();
+    MetadataCollector(MetadataCollector&&) noexcept = default;
+    MetadataCollector& operator=(MetadataCollector&&) noexcept = delete;
+    MetadataCollector(const MetadataCollector&) = delete;
+    MetadataCollector& operator=(const MetadataCollector&) = delete;
     // Others for the `count` steps from `first` on, with the sizes that this one expects.
-    std::vector<BlobCollector> others(std::uint64_t first, std::uint64_t count) const;
-    void expect_like(const BlobCollector& other) { expected_ = other.expected_; } // with as many in sight
-    void begin(std::uint64_t step); // forgets another step's blobs; keeps those of this one
-    // The first rank without a blob; ranks() when there is none.
+    std::vector<MetadataCollector> others(std::uint64_t first, std::uint64_t count) const;
+    void expect_like(const MetadataCollector& other) { expected_ = other.expected_; } // with as many in sight
+    void begin(std::uint64_t step); // forgets another step's metadata; keeps that of this one
+    // The first rank without metadata; ranks() when there is none.
     std::uint32_t missing() const { return missing_; }
     std::uint32_t ranks() const { return ranks_; }
-    // The ranks that have slots: those before this one. Only a blob of each of them makes room for more, so a
-    // record that says more ranks than have written takes no memory for them.
+    // The ranks that have slots: those before this one. Only the metadata of each of them makes room for
+    // more, so a record that says more ranks than have written takes no memory for them.
     std::uint32_t in_sight() const { return static_cast<std::uint32_t>(sizes_.size()); }
     bool look_further(); // false: no rank is left; call it only where none in sight is missing
     bool has(std::uint32_t rank) const { return sizes_[rank] != 0; }
     MutableBytes slot(std::uint32_t rank);
-    void set(std::uint32_t rank, std::size_t size);            // the slot holds its blob of that size
-    void set(std::uint32_t rank, std::vector<std::byte> blob); // a blob that did not fit
-    void finish(StepBlobs& into);                              // gives it the memory; all blobs were opened
+    void set(std::uint32_t rank, std::size_t size);                // the slot holds its metadata of that size
+    void set(std::uint32_t rank, std::vector<std::byte> metadata); // metadata that did not fit
+    void finish(StepMetadata& into); // gives it the memory; all of it was opened
 
 private:
-    BlobCollector(std::uint32_t ranks, std::size_t expected_blob, std::vector<std::size_t> expected);
+    MetadataCollector(std::uint32_t ranks, std::size_t expected_size, std::vector<std::size_t> expected);
     void place_slots();
     static constexpr std::uint64_t no_begin = UINT64_MAX;
     std::uint64_t step_ = no_begin;
     std::uint32_t missing_ = 0;
     std::uint32_t ranks_;
-    std::size_t expected_blob_; // of a rank of which no blob was seen
+    std::size_t expected_size_; // of a rank of which no metadata was seen
     std::vector<std::size_t> expected_;
     std::vector<std::size_t> slots_; // offsets, and the end
     std::vector<std::size_t> sizes_;
     std::vector<std::vector<std::byte>> large_;
     std::shared_ptr<SpareBuffers> spares_ = std::make_shared<SpareBuffers>();
-    std::vector<std::byte> buffer_; // of any content: each slot is read, or its blob is not there
+    std::vector<std::byte> buffer_; // of any content: each slot is read, or its metadata is not there
 };
 
 } // namespace stepstore::steps

@@ -62,7 +62,7 @@ private:
     {
         if constexpr (std::is_same_v<Object, Array>) {
             Array array = container_.open_array(id, {1, record_.chunk_size}, access_);
-            array.leave_ends_untold(); // a blob says itself how long it is
+            array.leave_ends_untold(); // metadata says itself how long it is
             return array;
         } else {
             return container_.key_value(id, access_);

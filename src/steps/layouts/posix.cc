@@ -1,15 +1,15 @@
-// The layout `posix`: the baseline of the references. Rank 0 gathers all blobs of a step and appends them to
+// The layout `posix`: the baseline of the references. Rank 0 gathers all metadata of a step and appends it to
 // one file; data lies in files per writer rank (data_files.h). All below the pool's directory:
 // files/<container>/<generation>/{metadata,index,blocks.<rank>,sums.<rank>}.
 //
-// 1. All ranks hand their blobs to rank 0 (gather). A rank that has failed hands over nothing, and rank 0
+// 1. All ranks hand their metadata to rank 0 (gather). A rank that has failed hands over nothing, and rank 0
 //    gives the step up. Rank 0 tells all what became of the step (broadcast).
-// 2. Rank 0 appends the blobs to `metadata`. Then it appends one entry of 64 bytes with its own checksum to
-//    `index`. Entry N is step N, counted from the first step of the segment.
+// 2. Rank 0 appends the metadata to `metadata`. Then it appends one entry of 64 bytes with its own checksum
+//    to `index`. Entry N is step N, counted from the first step of the segment.
 // 3. A step is there when its entry is there, whole. An entry at the end that is cut off is still being
 //    written, or its writer died.
 //
-// In a pool that survives power failures every rank syncs its data before it hands over its blob. Rank 0
+// In a pool that survives power failures every rank syncs its data before it hands over its metadata. Rank 0
 // syncs `metadata` before it writes the entry, and the entry before it tells that the step is stored.
 #include "base/record.h"
 #include "base/system_error.h"
@@ -31,13 +31,13 @@ namespace {
 constexpr std::uint32_t index_magic = 0x58495353; // "SSIX"
 constexpr std::size_t entry_size = 64;
 constexpr std::array finished{
-    std::byte{1}}; // in place of a blob: this rank writes no more. Nothing: it gives the step up
+    std::byte{1}}; // in place of metadata: this rank writes no more. Nothing: it gives the step up
 
 struct IndexEntry {
     std::uint32_t ranks = 0;
     std::uint64_t generation = 0;
     std::uint64_t step = 0;
-    std::uint64_t offset = 0; // in `metadata`: the sizes of the blobs, then the blobs
+    std::uint64_t offset = 0; // in `metadata`: the sizes of the metadata, then the metadata
     std::uint64_t length = 0;
     std::uint64_t sizes_checksum = 0;
 };
@@ -81,9 +81,9 @@ public:
     }
     bool collective() const override { return true; }
     void abandon(std::uint64_t step) override { hand_over(step, {}); }
-    void store(std::uint64_t step, Bytes blob) override
+    void store(std::uint64_t step, Bytes metadata) override
     {
-        const Outcome outcome = hand_over(step, blob);
+        const Outcome outcome = hand_over(step, metadata);
         if (failed_ != nullptr) std::rethrow_exception(std::exchange(failed_, nullptr));
         if (outcome.kind != Outcome::stored) throw Error(-DER_CANCELED, outcome.why);
     }
@@ -100,11 +100,11 @@ private:
         std::string why;
     };
 
-    Outcome hand_over(std::uint64_t step, Bytes blob)
+    Outcome hand_over(std::uint64_t step, Bytes metadata)
     {
-        communicator_.gather(blob, gathered_, offsets_, 0);
+        communicator_.gather(metadata, gathered_, offsets_, 0);
         Outcome outcome;
-        if (communicator_.rank() == 0) outcome = settle(step, blob);
+        if (communicator_.rank() == 0) outcome = settle(step, metadata);
         const auto* why = reinterpret_cast<const std::byte*>(outcome.why.data());
         std::vector<std::byte> message(why, why + outcome.why.size());
         message.push_back(static_cast<std::byte>(outcome.kind));
@@ -117,15 +117,15 @@ private:
     // On rank 0.
     Outcome settle(std::uint64_t step, Bytes mine)
     {
-        std::size_t with_blob = 0, done = 0, without = record_.ranks;
+        std::size_t with_metadata = 0, done = 0, without = record_.ranks;
         for (std::size_t rank = 0; rank < record_.ranks; ++rank) {
             const std::uint64_t size = offsets_[rank + 1] - offsets_[rank];
-            with_blob += size > finished.size();
+            with_metadata += size > finished.size();
             done += size == finished.size();
             if (size <= finished.size()) without = std::min(without, rank);
         }
         if (done == record_.ranks) return {Outcome::all_finished, {}};
-        if (with_blob < record_.ranks) {
+        if (with_metadata < record_.ranks) {
             Outcome outcome{
                 Outcome::given_up,
                 "rank " + std::to_string(without) + " failed, in this step or before" +
@@ -180,7 +180,7 @@ public:
     {
     }
 
-    bool fetch(std::uint64_t step, StepBlobs& into) override
+    bool fetch(std::uint64_t step, StepMetadata& into) override
     {
         IndexEntry entry;
         if (!find_entry(step, entry)) return false;
@@ -204,19 +204,19 @@ public:
             fit = fit && !__builtin_add_overflow(sum, sizes.back(), &sum);
         }
         if (!fit || sum != bytes.size() - table)
-            throw Error(-DER_CSUM, "the sizes of the blobs of step " + std::to_string(step) + " in " +
+            throw Error(-DER_CSUM, "the sizes of the metadata of step " + std::to_string(step) + " in " +
                                        metadata_->path() +
                                        " do not add up: this step cannot be read, others can");
         into.divide(sizes, table);
         return true;
     }
 
-    std::optional<std::vector<std::byte>> raw_blob(std::uint64_t step, std::uint32_t rank) override
+    std::optional<std::vector<std::byte>> raw_metadata(std::uint64_t step, std::uint32_t rank) override
     {
-        StepBlobs blobs;
-        if (!fetch(step, blobs)) return std::nullopt;
-        const Bytes blob = blobs.of(rank);
-        return std::vector<std::byte>(blob.begin(), blob.end());
+        StepMetadata fetched;
+        if (!fetch(step, fetched)) return std::nullopt;
+        const Bytes metadata = fetched.of(rank);
+        return std::vector<std::byte>(metadata.begin(), metadata.end());
     }
 
 private:
@@ -270,7 +270,7 @@ const Layout& posix_layout()
     static const Layout layout = {
         .name = "posix",
         .number = 1,
-        .blobs = BlobPlaces::files,
+        .places = MetadataPlaces::files,
         .data = &data_in_files,
         .one_object_because = "it keeps metadata in files",
         .writer = &make_layout_writer<PosixWriter>,

@@ -1,6 +1,6 @@
 #include "steps/layouts/size_exchange.h"
 
-#include "steps/metadata/blob.h"
+#include "steps/metadata/rank_metadata.h"
 #include "stepstore/client.h"
 
 #include <daos_errno.h>

@@ -1,4 +1,4 @@
-// How the ranks of a collective layout tell each other the sizes of their blobs, or that these are stored.
+// How the ranks of a collective layout tell each other the sizes of their metadata, or that it is stored.
 // Threads: one at a time for each rank. Errors: -DER_CANCELED, and those of the Communicator.
 #pragma once
 
@@ -17,7 +17,7 @@ public:
     // When all ranks are here and none has failed, rank 0 does `work` before any of them goes on. What it
     // throws is thrown on rank 0, and -DER_CANCELED on the others.
     void meet(std::uint64_t step, FunctionRef<void()> work);
-    // In the place of exchange() or meet(), of a rank that has no blob of the step.
+    // In the place of exchange() or meet(), of a rank that has no metadata of the step.
     void fail();
     // Takes part in the exchanges of those that still write, until no rank does.
     void finish();

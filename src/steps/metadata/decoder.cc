@@ -13,14 +13,14 @@ namespace {
 
 constexpr std::size_t kept_plans = 16; // per rank; a writer refers to its last 8
 
-[[noreturn]] void damaged(const BlobHeader& header, const std::string& why)
+[[noreturn]] void damaged(const MetadataHeader& header, const std::string& why)
 {
-    throw Error(-DER_DF_INVAL, "the metadata blob of " + step_rank(header.step, header.rank) + " " + why +
+    throw Error(-DER_DF_INVAL, "the metadata of " + step_rank(header.step, header.rank) + " " + why +
                                    ": it is damaged; other steps can still be read");
 }
 
 // Blocks that are not placed take exactly the step's data; where some are placed, the rest is theirs.
-void require_data(const BlobHeader& header, std::uint64_t unplaced, bool placed)
+void require_data(const MetadataHeader& header, std::uint64_t unplaced, bool placed)
 {
     if (placed ? header.data_length < unplaced : header.data_length != unplaced)
         damaged(header, "names a size of its data that differs from that of its blocks");
@@ -39,33 +39,34 @@ void Decoder::forget()
     states_.clear();
 }
 
-// Believes the number of blobs of a step. A record alone may name any number of ranks.
-void Decoder::begin_states(const StepBlobs& blobs)
+// Believes the number of ranks of a step. A record alone may name any number of ranks.
+void Decoder::begin_states(const StepMetadata& fetched)
 {
-    if (blobs.ranks() != ranks_)
-        throw Error(-DER_DF_INVAL, "step " + std::to_string(blobs.step) + " has the blobs of " +
-                                       std::to_string(blobs.ranks()) + " ranks instead of " +
+    if (fetched.ranks() != ranks_)
+        throw Error(-DER_DF_INVAL, "step " + std::to_string(fetched.step) + " has the metadata of " +
+                                       std::to_string(fetched.ranks()) + " ranks instead of " +
                                        std::to_string(ranks_) + ": it is damaged");
     if (states_.empty()) states_.assign(ranks_, RankState{0, std::make_shared<const Mapping>(), {}});
 }
 
-BlobHeader Decoder::opened(Bytes blob, std::uint64_t step, std::uint32_t rank) const
+MetadataHeader Decoder::opened(Bytes metadata, std::uint64_t step, std::uint32_t rank) const
 {
-    return open_blob(blob, generation_, step, rank);
+    return open_metadata(metadata, generation_, step, rank);
 }
 
-std::unique_ptr<InstalledStep> Decoder::install(StepBlobs&& blobs, FetchBlob fetch)
+std::unique_ptr<InstalledStep> Decoder::install(StepMetadata&& fetched, FetchMetadata fetch)
 {
-    begin_states(blobs);
+    begin_states(fetched);
     auto installed = std::make_unique<InstalledStep>();
-    installed->step = blobs.step;
-    installed->blobs = std::move(blobs);
+    installed->step = fetched.step;
+    installed->fetched = std::move(fetched);
     installed->ranks.resize(states_.size());
     for (std::uint32_t rank = 0; rank < states_.size(); ++rank) {
-        const Bytes blob = installed->blobs.of(rank);
+        const Bytes metadata = installed->fetched.of(rank);
         RankStep& part = installed->ranks[rank];
-        part.header = installed->blobs.opened ? header_of(blob) : opened(blob, installed->step, rank);
-        part.sections = sections_of(part.header, blob, part.unpacked);
+        part.header =
+            installed->fetched.opened ? header_of(metadata) : opened(metadata, installed->step, rank);
+        part.sections = sections_of(part.header, metadata, part.unpacked);
         if (part.header.batches > states_[rank].batches)
             learn_definitions(part.header, part.sections.definitions, fetch);
         part.mapping = states_[rank].mapping;
@@ -84,12 +85,12 @@ std::unique_ptr<InstalledStep> Decoder::install(StepBlobs&& blobs, FetchBlob fet
 
 // Walks back from the newest section to the first that this reader does not know, then applies them in their
 // order.
-void Decoder::learn_definitions(const BlobHeader& header, Bytes own, FetchBlob fetch)
+void Decoder::learn_definitions(const MetadataHeader& header, Bytes own, FetchMetadata fetch)
 {
     const std::uint32_t rank = header.rank;
     const std::uint32_t known = states_[rank].batches;
     struct Piece {
-        std::vector<std::byte> blob; // owns the records, unless they are the step's own
+        std::vector<std::byte> metadata; // owns the records, unless they are the step's own
         std::vector<std::byte> unpacked;
         DefinitionSection section;
         std::uint64_t step;
@@ -98,17 +99,17 @@ void Decoder::learn_definitions(const BlobHeader& header, Bytes own, FetchBlob f
     std::uint32_t wanted = header.batches;
     std::uint64_t step = header.definitions_step;
     while (wanted > known) {
-        const std::string what = "the definitions in the blob of " + step_rank(step, rank);
+        const std::string what = "the definitions in the metadata of " + step_rank(step, rank);
         Piece piece;
         piece.step = step;
         if (step == header.step) {
             piece.section = parse_definitions(own, what);
         } else {
             if (step > header.step) damaged(header, "refers to definitions in a later step");
-            piece.blob = fetch(step, rank, BlobPart::definitions);
-            const BlobHeader theirs = opened(piece.blob, step, rank);
+            piece.metadata = fetch(step, rank, MetadataPart::definitions);
+            const MetadataHeader theirs = opened(piece.metadata, step, rank);
             piece.section =
-                parse_definitions(sections_of(theirs, piece.blob, piece.unpacked).definitions, what);
+                parse_definitions(sections_of(theirs, piece.metadata, piece.unpacked).definitions, what);
         }
         if (piece.section.batch != wanted) damaged(header, "refers to definitions that it does not find");
         wanted = piece.section.after;
@@ -118,7 +119,7 @@ void Decoder::learn_definitions(const BlobHeader& header, Bytes own, FetchBlob f
     while (!pieces.empty()) {
         const Piece& piece = pieces.back();
         apply(rank, piece.step, piece.section,
-              "the definitions in the blob of " + step_rank(piece.step, rank));
+              "the definitions in the metadata of " + step_rank(piece.step, rank));
         pieces.pop_back();
     }
 }
@@ -157,7 +158,7 @@ void Decoder::apply(std::uint32_t rank, std::uint64_t step, const DefinitionSect
     state.batches = section.batch;
 }
 
-std::shared_ptr<const Plan> Decoder::plan_of(const BlobHeader& header, Bytes own, FetchBlob fetch)
+std::shared_ptr<const Plan> Decoder::plan_of(const MetadataHeader& header, Bytes own, FetchMetadata fetch)
 {
     auto& plans = states_[header.rank].plans;
     const auto known =
@@ -166,18 +167,18 @@ std::shared_ptr<const Plan> Decoder::plan_of(const BlobHeader& header, Bytes own
         std::rotate(known, known + 1, plans.end());
         return plans.back();
     }
-    const std::string what = "the plan in the blob of " + step_rank(header.plan_step, header.rank);
+    const std::string what = "the plan in the metadata of " + step_rank(header.plan_step, header.rank);
     const Mapping& mapping = *states_[header.rank].mapping;
     auto plan = std::make_shared<Plan>();
     if (header.plan_step == header.step) {
         *plan = decode_plan(own, mapping.types, what);
     } else {
         if (header.plan_step > header.step) damaged(header, "refers to a plan in a later step");
-        const std::vector<std::byte> blob = fetch(header.plan_step, header.rank, BlobPart::plan);
-        const BlobHeader theirs = opened(blob, header.plan_step, header.rank);
+        const std::vector<std::byte> metadata = fetch(header.plan_step, header.rank, MetadataPart::plan);
+        const MetadataHeader theirs = opened(metadata, header.plan_step, header.rank);
         if (theirs.plan_step != header.plan_step) damaged(header, "refers to a step without a plan");
         std::vector<std::byte> unpacked;
-        *plan = decode_plan(sections_of(theirs, blob, unpacked).plan, mapping.types, what);
+        *plan = decode_plan(sections_of(theirs, metadata, unpacked).plan, mapping.types, what);
     }
     plan->step = header.plan_step;
     if (plans.size() == kept_plans) plans.erase(plans.begin());
@@ -191,7 +192,7 @@ const Overrides* RankStep::overrides() const
     if (overrides_ == nullptr) {
         auto decoded = std::make_shared<Overrides>(
             decode_overrides(sections.overrides, *plan, mapping->types,
-                             "the changed blocks in the blob of " + step_rank(header.step, header.rank)));
+                             "the changed blocks in the metadata of " + step_rank(header.step, header.rank)));
         require_data(header, decoded->data_at.back(), plan->placed);
         overrides_ = std::move(decoded);
     }

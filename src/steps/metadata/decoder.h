@@ -1,18 +1,18 @@
-// From blobs to steps: decoding for readers. Installing a step costs little when nothing changed:
+// From metadata to steps: decoding for readers. Installing a step costs little when nothing changed:
 // per rank a header, a look at two caches, and views of the sections. Blocks, values and strings are decoded
 // when they are asked for.
 //
-// All ranks of a reader that install the same blobs in the same order have the same state. So rank 0 knows
-// which other blobs (with definitions or plans of earlier steps) a step needs, and sends them along.
+// All ranks of a reader that install the same metadata in the same order have the same state. So rank 0 knows
+// which other metadata (with definitions or plans of earlier steps) a step needs, and sends it along.
 //
 // Threads: one at a time; an installed step does not change but for what it decodes when asked. Errors:
 // -DER_DF_INVAL and -DER_CSUM for damage, -DER_INVAL for an id that is not there.
 #pragma once
 
 #include "base/function_ref.h"
-#include "steps/metadata/blob.h"
 #include "steps/metadata/definitions.h"
 #include "steps/metadata/plan.h"
+#include "steps/metadata/rank_metadata.h"
 #include "steps/metadata/spare_buffers.h"
 #include "steps/types.h"
 
@@ -25,31 +25,31 @@
 
 namespace stepstore::steps {
 
-// The blobs of one step, where they were read to.
-struct StepBlobs {
+// The metadata of one step, where it was read to.
+struct StepMetadata {
     std::uint64_t step = 0;
-    std::vector<Bytes> blobs;                 // by rank; each in `bytes` or in one of `more`
-    std::vector<std::byte> bytes;             // may hold other bytes between the blobs
-    std::vector<std::vector<std::byte>> more; // blobs that were fetched by themselves
-    bool opened = false;                  // each was: open_blob. So nobody need check their payloads again.
+    std::vector<Bytes> by_rank;               // each in `bytes` or in one of `more`
+    std::vector<std::byte> bytes;             // may hold other bytes between that of two ranks
+    std::vector<std::vector<std::byte>> more; // of ranks that were fetched by themselves
+    bool opened = false;                  // each was: open_metadata. So nobody need check the payloads again.
     std::shared_ptr<SpareBuffers> spares; // where the memory goes when this ends; may be nullptr
 
-    StepBlobs() = default;
-    StepBlobs(StepBlobs&&) noexcept = default;
-    StepBlobs& operator=(StepBlobs&& other) noexcept
+    StepMetadata() = default;
+    StepMetadata(StepMetadata&&) noexcept = default;
+    StepMetadata& operator=(StepMetadata&& other) noexcept
     {
         if (spares != nullptr) spares->give(std::move(bytes));
         step = other.step;
-        blobs = std::move(other.blobs);
+        by_rank = std::move(other.by_rank);
         bytes = std::move(other.bytes);
         more = std::move(other.more);
         opened = other.opened;
         spares = std::move(other.spares);
         return *this;
     }
-    StepBlobs(const StepBlobs&) = delete;
-    StepBlobs& operator=(const StepBlobs&) = delete;
-    ~StepBlobs()
+    StepMetadata(const StepMetadata&) = delete;
+    StepMetadata& operator=(const StepMetadata&) = delete;
+    ~StepMetadata()
     {
         if (spares != nullptr) spares->give(std::move(bytes));
     }
@@ -57,33 +57,33 @@ struct StepBlobs {
     // In the place of all that was there, at least `size` bytes of memory of `from`, of any content.
     void use(const std::shared_ptr<SpareBuffers>& from, std::uint64_t size)
     {
-        *this = StepBlobs();
+        *this = StepMetadata();
         spares = from;
         bytes = from->take();
         if (bytes.size() < size) bytes.resize(size);
     }
-    // Blobs of these sizes lie in `bytes` one after the other, from `begin` on.
+    // Ranks' metadata of these sizes lies in `bytes`, one after the other, from `begin` on.
     void divide(std::span<const std::uint64_t> sizes, std::uint64_t begin = 0)
     {
-        blobs.clear();
+        by_rank.clear();
         for (const std::uint64_t size : sizes) {
-            blobs.push_back(Bytes(bytes).subspan(begin, size));
+            by_rank.push_back(Bytes(bytes).subspan(begin, size));
             begin += size;
         }
     }
-    // A blob that is not in `bytes`.
-    void set(std::uint32_t rank, std::vector<std::byte>&& blob)
+    // Metadata that is not in `bytes`.
+    void set(std::uint32_t rank, std::vector<std::byte>&& metadata)
     {
-        more.push_back(std::move(blob));
-        blobs[rank] = more.back();
+        more.push_back(std::move(metadata));
+        by_rank[rank] = more.back();
     }
-    Bytes of(std::uint32_t rank) const { return blobs[rank]; }
-    std::uint32_t ranks() const { return static_cast<std::uint32_t>(blobs.size()); }
+    Bytes of(std::uint32_t rank) const { return by_rank[rank]; }
+    std::uint32_t ranks() const { return static_cast<std::uint32_t>(by_rank.size()); }
     std::uint64_t size() const // of all
     {
         std::uint64_t sum = 0;
-        for (const Bytes blob : blobs)
-            sum += blob.size();
+        for (const Bytes metadata : by_rank)
+            sum += metadata.size();
         return sum;
     }
 };
@@ -133,11 +133,11 @@ struct Mapping {
 // One rank's part of a step.
 class RankStep {
 public:
-    BlobHeader header;
-    BlobSections sections;
+    MetadataHeader header;
+    MetadataSections sections;
     std::shared_ptr<const Plan> plan; // nullptr: the rank put nothing
     std::shared_ptr<const Mapping> mapping;
-    std::vector<std::byte> unpacked; // owns the sections of a compressed blob
+    std::vector<std::byte> unpacked; // owns the sections of compressed metadata
 
     const PlanEntry& entry(std::uint32_t index) const;
     BlockGeometry geometry(std::uint32_t index) const;
@@ -162,23 +162,23 @@ private:
 
 struct InstalledStep {
     std::uint64_t step = 0;
-    StepBlobs blobs; // owns what the sections point at
+    StepMetadata fetched; // owns what the sections point at
     std::vector<RankStep> ranks;
 };
 
 class Decoder {
 public:
-    // Gives the blob of a rank's earlier step, or the copy of the part of it that is wanted. The decoder
+    // Gives the metadata of a rank's earlier step, or the copy of the part of it that is wanted. The decoder
     // checks it.
-    using FetchBlob =
-        FunctionRef<std::vector<std::byte>(std::uint64_t step, std::uint32_t rank, BlobPart part)>;
+    using FetchMetadata =
+        FunctionRef<std::vector<std::byte>(std::uint64_t step, std::uint32_t rank, MetadataPart part)>;
 
     // Of one segment; `dictionary` is that of the whole stream.
     Decoder(std::uint64_t generation, std::uint32_t ranks,
             std::shared_ptr<Dictionary> dictionary = std::make_shared<Dictionary>());
 
     // Throws for damage, naming step and rank; the decoder can be used further.
-    std::unique_ptr<InstalledStep> install(StepBlobs&& blobs, FetchBlob fetch);
+    std::unique_ptr<InstalledStep> install(StepMetadata&& fetched, FetchMetadata fetch);
     const Dictionary& dictionary() const { return *dictionary_; }
     // Forgets what the ranks' earlier steps said (names keep their ids); the next step fetches what it needs.
     // After a failed install all ranks of a reader do this, so that they hold the same state again.
@@ -196,13 +196,13 @@ private:
         std::vector<std::byte> records;
     };
 
-    void learn_definitions(const BlobHeader& header, Bytes own, FetchBlob fetch);
+    void learn_definitions(const MetadataHeader& header, Bytes own, FetchMetadata fetch);
     void apply(std::uint32_t rank, std::uint64_t step, const DefinitionSection& section,
                std::string_view what);
-    std::shared_ptr<const Plan> plan_of(const BlobHeader& header, Bytes own, FetchBlob fetch);
-    BlobHeader opened(Bytes blob, std::uint64_t step, std::uint32_t rank) const;
+    std::shared_ptr<const Plan> plan_of(const MetadataHeader& header, Bytes own, FetchMetadata fetch);
+    MetadataHeader opened(Bytes metadata, std::uint64_t step, std::uint32_t rank) const;
 
-    void begin_states(const StepBlobs& blobs);
+    void begin_states(const StepMetadata& fetched);
 
     std::uint64_t generation_;
     std::uint32_t ranks_;

@@ -1,6 +1,6 @@
 #include "steps/metadata/definitions.h"
 
-#include "steps/metadata/blob.h"
+#include "steps/metadata/rank_metadata.h"
 
 #include <algorithm>
 

@@ -2,10 +2,10 @@
 // refers to them.
 //
 // A rank's definitions are a log in batches. A step with new ones closes batch number b (from 1). Its own
-// blob holds the batch, so a reader that follows needs no further request. A reader that starts later must
-// find the batches before. For this the section of batch b holds the batches (b - lowbit(b), b]. It names the
-// step whose blob holds batch b - lowbit(b) (a Fenwick tree). So any reader reaches all of n batches in at
-// most log2(n) blobs. Nothing is stored more than log2(n) times.
+// metadata holds the batch, so a reader that follows needs no further request. A reader that starts later
+// must find the batches before. For this the section of batch b holds the batches (b - lowbit(b), b]. It
+// names the step whose metadata holds batch b - lowbit(b) (a Fenwick tree). So any reader reaches all of n
+// batches in at most log2(n) steps' metadata. Nothing is stored more than log2(n) times.
 //
 // Threads: a DefinitionLog is for one; reading is pure. Errors: -DER_DF_INVAL for damage.
 #pragma once
@@ -32,8 +32,8 @@ public:
     void variable(const Variable& variable);
     void attribute(std::uint64_t step, const Attribute& attribute); // as it is already: nothing happens
 
-    // Closes the open batch, if it holds anything, for the blob of `step`, and appends its section. Returns
-    // the bytes appended.
+    // Closes the open batch, if it holds anything, for the metadata of `step`, and appends its section.
+    // Returns the bytes appended.
     std::size_t write_section(std::uint64_t step, std::vector<std::byte>& to);
     std::uint32_t batches() const { return static_cast<std::uint32_t>(ends_.size() - 1); }
     std::uint64_t last_step() const; // no_step when there is no batch
@@ -54,7 +54,7 @@ private:
 struct DefinitionSection {
     std::uint32_t batch = 0;          // the last one in it
     std::uint32_t after = 0;          // the last one before it
-    std::uint64_t previous_step = 0;  // whose blob holds `after`; no_step when after is 0
+    std::uint64_t previous_step = 0;  // whose metadata holds `after`; no_step when after is 0
     std::uint32_t first_variable = 0; // the writer's number of the first variable in it
     Bytes records;
 };

@@ -267,9 +267,9 @@ Encoder::CachedPlan& Encoder::remember_plan(std::uint64_t step)
     return *place;
 }
 
-void Encoder::write_plan(std::uint64_t step, BlobHeader& header)
+void Encoder::write_plan(std::uint64_t step, MetadataHeader& header)
 {
-    const std::size_t before = blob_.size();
+    const std::size_t before = metadata_.size();
     std::size_t differing = 0;
     CachedPlan* plan = following_ ? following_ : matching_plan(differing);
     if (plan != nullptr) {
@@ -277,56 +277,57 @@ void Encoder::write_plan(std::uint64_t step, BlobHeader& header)
         plan->used = stamp_;
         if (!plan->copied) copy_plan(*plan);
         header.plan_step = plan->step;
-        if (differing > 0) encode_overrides(entries_, dims_, plan->dims, blob_);
-        header.override_bytes = checked_size(blob_.size() - before, "changed blocks", step, rank_);
+        if (differing > 0) encode_overrides(entries_, dims_, plan->dims, metadata_);
+        header.override_bytes = checked_size(metadata_.size() - before, "changed blocks", step, rank_);
         return;
     }
-    encode_plan(entries_, dims_, statistics_, blob_);
+    encode_plan(entries_, dims_, statistics_, metadata_);
     header.plan_step = step;
-    header.plan_bytes = checked_size(blob_.size() - before, "blocks", step, rank_);
+    header.plan_bytes = checked_size(metadata_.size() - before, "blocks", step, rank_);
     last_plan_ = &remember_plan(step);
 }
 
 // Checksums, and compression where it is chosen and helps.
-void Encoder::seal(BlobHeader& header, std::vector<std::byte>& blob)
+void Encoder::seal(MetadataHeader& header, std::vector<std::byte>& metadata)
 {
-    const Bytes payload = Bytes(blob).subspan(blob_header_size);
+    const Bytes payload = Bytes(metadata).subspan(metadata_header_size);
     if (const auto packed = compressor_.compress(payload, 1, compression_)) {
-        header.flags |= blob_compressed;
-        std::ranges::copy(*packed, blob.begin() + blob_header_size);
-        blob.resize(blob_header_size + packed->size());
+        header.flags |= metadata_compressed;
+        std::ranges::copy(*packed, metadata.begin() + metadata_header_size);
+        metadata.resize(metadata_header_size + packed->size());
     }
-    seal_blob(header, blob);
+    seal_metadata(header, metadata);
 }
 
-void Encoder::copy_definitions(const BlobHeader& header)
+void Encoder::copy_definitions(const MetadataHeader& header)
 {
-    BlobHeader copy;
+    MetadataHeader copy;
     copy.generation = generation_;
     copy.step = header.step;
     copy.rank = rank_;
     copy.definitions_bytes = header.definitions_bytes;
-    copy.flags = header.flags & blob_structures;
-    Copy& kept = copies_.emplace_back(copy_key(header.step, rank_, BlobPart::definitions));
-    kept.blob.assign(blob_.begin(), blob_.begin() + static_cast<std::ptrdiff_t>(blob_header_size +
-                                                                                header.definitions_bytes));
-    seal(copy, kept.blob);
+    copy.flags = header.flags & metadata_structures;
+    Copy& kept = copies_.emplace_back(copy_key(header.step, rank_, MetadataPart::definitions));
+    kept.metadata.assign(metadata_.begin(),
+                         metadata_.begin() +
+                             static_cast<std::ptrdiff_t>(metadata_header_size + header.definitions_bytes));
+    seal(copy, kept.metadata);
 }
 
 void Encoder::copy_plan(CachedPlan& plan)
 {
-    Copy& kept = copies_.emplace_back(copy_key(plan.step, rank_, BlobPart::plan));
-    kept.blob.resize(blob_header_size);
-    encode_plan(plan.entries, plan.dims, statistics_, kept.blob);
-    BlobHeader copy;
+    Copy& kept = copies_.emplace_back(copy_key(plan.step, rank_, MetadataPart::plan));
+    kept.metadata.resize(metadata_header_size);
+    encode_plan(plan.entries, plan.dims, statistics_, kept.metadata);
+    MetadataHeader copy;
     copy.generation = generation_;
     copy.step = plan.step;
     copy.rank = rank_;
     copy.plan_step = plan.step;
-    if (plan.placed) copy.flags |= blob_placed;
-    if (plan.singles) copy.flags |= blob_singles | blob_inline;
-    copy.plan_bytes = checked_size(kept.blob.size() - blob_header_size, "blocks", plan.step, rank_);
-    seal(copy, kept.blob);
+    if (plan.placed) copy.flags |= metadata_placed;
+    if (plan.singles) copy.flags |= metadata_singles | metadata_inline;
+    copy.plan_bytes = checked_size(kept.metadata.size() - metadata_header_size, "blocks", plan.step, rank_);
+    seal(copy, kept.metadata);
     plan.copied = true;
 }
 
@@ -386,10 +387,10 @@ Bytes Encoder::finish(std::uint64_t step)
     copies_.clear();
     if (following_ && followed_ != following_->entries.size()) stop_following();
     settle_shapes(step);
-    BlobHeader header;
-    header.flags =
-        static_cast<std::uint16_t>((statistics_ ? blob_statistics : 0) | (placing_ ? blob_placed : 0) |
-                                   (singles_ ? blob_singles | blob_inline : 0));
+    MetadataHeader header;
+    header.flags = static_cast<std::uint16_t>((statistics_ ? metadata_statistics : 0) |
+                                              (placing_ ? metadata_placed : 0) |
+                                              (singles_ ? metadata_singles | metadata_inline : 0));
     header.generation = generation_;
     header.step = step;
     header.rank = rank_;
@@ -399,12 +400,12 @@ Bytes Encoder::finish(std::uint64_t step)
     header.tail_bytes = checked_size(tail_.size(), "strings", step, rank_);
     header.entries = checked_size(entries(), "blocks", step, rank_);
     checked_size(dims_.size(), "dimensions", step, rank_);
-    blob_.clear();
-    blob_.resize(blob_header_size);
+    metadata_.clear();
+    metadata_.resize(metadata_header_size);
     header.definitions_bytes =
-        checked_size(definitions_.write_section(step, blob_), "definitions", step, rank_);
+        checked_size(definitions_.write_section(step, metadata_), "definitions", step, rank_);
     if (header.definitions_bytes > 0) {
-        if (structures_) header.flags |= blob_structures;
+        if (structures_) header.flags |= metadata_structures;
         copy_definitions(header);
     }
     header.batches = definitions_.batches();
@@ -412,11 +413,11 @@ Bytes Encoder::finish(std::uint64_t step)
     if (header.entries > 0) write_plan(step, header);
     plan_step_ = header.plan_step;
     overrides_ = header.override_bytes > 0;
-    WireWriter wire(blob_);
+    WireWriter wire(metadata_);
     wire.bytes(fixed_);
     wire.bytes(tail_);
-    seal(header, blob_);
-    return blob_;
+    seal(header, metadata_);
+    return metadata_;
 }
 
 // Of a local array zeros.

@@ -1,13 +1,13 @@
-// Makes the blobs of one writer rank. Nothing is allocated per put once the buffers have grown to a step's
+// Makes the metadata of one writer rank. Nothing is allocated per put once the buffers have grown to a step's
 // size.
 // Threads: one at a time. Errors: -DER_INVAL for what cannot be put, -DER_OVERFLOW for a section beyond 4
 // GiB.
 #pragma once
 
 #include "base/function_ref.h"
-#include "steps/metadata/blob.h"
 #include "steps/metadata/definitions.h"
 #include "steps/metadata/plan.h"
+#include "steps/metadata/rank_metadata.h"
 #include "steps/types.h"
 
 #include <cstring>
@@ -27,7 +27,7 @@ struct Claim {
 
 class Encoder {
 public:
-    // metadata_compression: of the blobs.
+    // metadata_compression: of the metadata.
     Encoder(std::uint64_t generation, std::uint32_t rank, bool statistics,
             Compression metadata_compression = {});
 
@@ -115,13 +115,13 @@ public:
     std::uint64_t data_length() const { return data_length_; } // of the blocks added (or placed) in this step
     std::size_t entries() const { return following_ ? followed_ : entries_.size(); }
 
-    // What later steps refer to is kept a second time, so that one damaged blob does not take other steps
-    // with it. The caller stores it before the blob of finish(), under these keys of the stream's side
+    // What later steps refer to is kept a second time, so that damaged metadata does not take other steps
+    // with it. The caller stores it before the metadata of finish(), under these keys of the stream's side
     // object. Definitions are kept when they are new. A plan is kept when a second step refers to it, so a
     // plan that is used once costs nothing.
     struct Copy {
         std::string key;
-        std::vector<std::byte> blob; // a blob with that section alone
+        std::vector<std::byte> metadata; // metadata with that section alone
     };
     const std::vector<Copy>& copies() const { return copies_; } // of the last finish()
 
@@ -130,8 +130,9 @@ public:
     // Before finish(): the shape of all blocks of a variable in this step; empty: that of its last block.
     // -DER_INVAL: a block lies outside.
     void reshape(std::uint64_t step, FunctionRef<DimsView(VariableId)> shape_now);
-    // The blob of the step that was begun, valid until the next begin_step. -DER_OVERFLOW: a section beyond 4
-    // GiB. -DER_INVAL: a block lies outside of its variable's shape, which is that of its last block.
+    // The metadata of the step that was begun, valid until the next begin_step. -DER_OVERFLOW: a section
+    // beyond 4 GiB. -DER_INVAL: a block lies outside of its variable's shape, which is that of its last
+    // block.
     Bytes finish(std::uint64_t step);
     // What the step of the last finish() says for the first time, or differently than the step before. Takes
     // no time where a step puts blocks as the one before.
@@ -195,10 +196,10 @@ private:
     void require_within(const PlanEntry& entry, const BlockGeometry& block, DimsView shape,
                         std::uint64_t step) const;
     void settle_shapes(std::uint64_t step);
-    void write_plan(std::uint64_t step, BlobHeader& header);
+    void write_plan(std::uint64_t step, MetadataHeader& header);
     CachedPlan& remember_plan(std::uint64_t step);
-    void seal(BlobHeader& header, std::vector<std::byte>& blob);
-    void copy_definitions(const BlobHeader& header);
+    void seal(MetadataHeader& header, std::vector<std::byte>& metadata);
+    void copy_definitions(const MetadataHeader& header);
     void copy_plan(CachedPlan& plan);
     static DimsView claimed_shape(const PlanEntry& entry, const std::vector<std::uint64_t>& dims);
 
@@ -235,7 +236,7 @@ private:
     std::vector<std::uint64_t> dims_;
     std::vector<std::byte> fixed_;
     std::vector<std::byte> tail_;
-    std::vector<std::byte> blob_;
+    std::vector<std::byte> metadata_;
     std::vector<Copy> copies_;
 };
 

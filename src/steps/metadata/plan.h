@@ -1,6 +1,6 @@
 // A plan: the sequence of puts of one rank in one step, with the geometry of every block. Most steps put the
 // same as the step before, so a step stores a plan only when it is new. Otherwise it stores the number of the
-// step whose blob holds the plan, and the blocks whose geometry differs (overrides). Everything else of a
+// step whose metadata holds the plan, and the blocks whose geometry differs (overrides). Everything else of a
 // step has a place that follows from the plan: no search, no parsing.
 // Threads: any; pure. Errors: decoding gives -DER_DF_INVAL for damage.
 #pragma once
@@ -19,8 +19,8 @@ inline constexpr std::uint8_t entry_is_value = 4;
 inline constexpr std::uint8_t entry_is_placed = 8; // the step says where the block lies, and in which form
 // One element, which is both min and max and is stored once as those.
 inline constexpr std::uint8_t entry_is_single = 16;
-// The block lies in the fixed section and has no data elsewhere: single elements, all of them from blob
-// version 3 on.
+// The block lies in the fixed section and has no data elsewhere: single elements, all of them from version 3
+// of the metadata on.
 inline constexpr std::uint8_t entry_is_inline = 32;
 
 // One put. 16 bytes without padding: two sequences are compared with memcmp.
@@ -93,7 +93,7 @@ void encode_overrides(std::span<const PlanEntry> entries, std::span<const std::u
 
 // The reader's side.
 struct Plan {
-    std::uint64_t step = 0; // whose blob holds it
+    std::uint64_t step = 0; // whose metadata holds it
     bool statistics = false;
     std::vector<PlanEntry> entries;
     std::vector<std::uint64_t> dims;

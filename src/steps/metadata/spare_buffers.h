@@ -1,5 +1,5 @@
 // Memory of steps that are done with, for those that come. To a reader the page faults of new memory cost
-// more than copying a step's blobs into it.
+// more than copying a step's metadata into it.
 // Threads: one at a time. Errors: none.
 #pragma once
 

@@ -14,12 +14,12 @@ namespace stepstore::steps {
 
 struct Costs {
     // Stabilisation: from the creation of a step's metadata to its being stored (writers).
-    double encode = 0; // of it: making the blob
+    double encode = 0; // of it: making the metadata
     double store = 0;  // of it: the layout's exchange and storing
     // Of store, on rank 0: the container's snapshot and its entry (StepMode::snapshot).
     double snapshot = 0;
     // Acquisition: from storage to every reader rank (readers).
-    double read = 0;       // of it: fetching the blobs (rank 0 with delegated reads)
+    double read = 0;       // of it: fetching the metadata (rank 0 with delegated reads)
     double broadcast = 0;  // of it: handing them to the other ranks, waiting for rank 0 included
     double install = 0;    // of it: making them ready for use
     double wait = 0;       // polling for a step that was not there; no part of acquisition

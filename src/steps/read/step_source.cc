@@ -18,30 +18,30 @@ constexpr std::uint64_t most_ahead = std::uint64_t{128} << 20;
 constexpr double look_at_writer = 0.1; // seconds between two looks whether it still lives, while waiting
 constexpr std::byte with_record{0x80}; // in the status of rank 0's message
 
-void append_blobs(std::vector<std::byte>& message, std::uint64_t generation, const StepBlobs& blobs)
+void append_metadata(std::vector<std::byte>& message, std::uint64_t generation, const StepMetadata& fetched)
 {
     WireWriter to(message);
-    to.fixed(blobs.step);
+    to.fixed(fetched.step);
     to.fixed(generation);
-    for (std::uint32_t rank = 0; rank < blobs.ranks(); ++rank)
-        to.varint(blobs.of(rank).size());
-    for (const Bytes blob : blobs.blobs)
-        message.insert(message.end(), blob.begin(), blob.end()); // without zeroing it first
+    for (std::uint32_t rank = 0; rank < fetched.ranks(); ++rank)
+        to.varint(fetched.of(rank).size());
+    for (const Bytes metadata : fetched.by_rank)
+        message.insert(message.end(), metadata.begin(), metadata.end()); // without zeroing it first
 }
 
 // Into memory of `spares`. Rank 0 has opened them.
-StepBlobs take_blobs(WireReader& from, std::uint32_t ranks, const std::shared_ptr<SpareBuffers>& spares)
+StepMetadata take_metadata(WireReader& from, std::uint32_t ranks, const std::shared_ptr<SpareBuffers>& spares)
 {
     std::vector<std::uint64_t> sizes;
     for (std::uint32_t rank = 0; rank < ranks; ++rank)
         sizes.push_back(from.varint());
     const Bytes bytes = from.bytes(std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0}));
-    StepBlobs blobs;
-    blobs.use(spares, bytes.size());
-    std::ranges::copy(bytes, blobs.bytes.begin());
-    blobs.divide(sizes);
-    blobs.opened = true;
-    return blobs;
+    StepMetadata fetched;
+    fetched.use(spares, bytes.size());
+    std::ranges::copy(bytes, fetched.bytes.begin());
+    fetched.divide(sizes);
+    fetched.opened = true;
+    return fetched;
 }
 
 // The first step that ranks do not read for themselves. All ranks must get the same steps. So it is one of
@@ -83,33 +83,33 @@ LayoutReader& StepSource::reader_of(Part& part)
     return *part.layout;
 }
 
-bool StepSource::fetch(Part& part, std::uint64_t step, StepBlobs& blobs)
+bool StepSource::fetch(Part& part, std::uint64_t step, StepMetadata& fetched)
 {
     const Region region("stepstore.acquisition.read");
     LayoutReader& layout = reader_of(part);
     const auto started = SteadyClock::now();
     const std::uint64_t requests = layout.requests();
-    const bool found = layout.fetch(step, blobs);
+    const bool found = layout.fetch(step, fetched);
     profile_.metadata_requests += layout.requests() - requests;
     if (!found) return false;
     profile_.read += std::chrono::duration<double>(SteadyClock::now() - started).count();
-    profile_.metadata_bytes += blobs.size();
+    profile_.metadata_bytes += fetched.size();
     return true;
 }
 
-void StepSource::fetch_ahead(Part& part, std::uint64_t count, std::vector<StepBlobs>& found)
+void StepSource::fetch_ahead(Part& part, std::uint64_t count, std::vector<StepMetadata>& found)
 {
     const Stopwatch watch(profile_.read, "stepstore.acquisition.read");
     LayoutReader& layout = reader_of(part);
     const std::uint64_t requests = layout.requests();
     layout.fetch_ahead(next_step_, count, found);
     profile_.metadata_requests += layout.requests() - requests;
-    for (const StepBlobs& blobs : found)
-        profile_.metadata_bytes += blobs.size();
+    for (const StepMetadata& fetched : found)
+        profile_.metadata_bytes += fetched.size();
 }
 
-std::vector<std::byte> StepSource::fetch_blob(Part& part, std::uint64_t step, std::uint32_t rank,
-                                              BlobPart which)
+std::vector<std::byte> StepSource::fetch_metadata(Part& part, std::uint64_t step, std::uint32_t rank,
+                                                  MetadataPart which)
 {
     if (!part.side) part.side = stream_.container().key_value(part.record.side, Access::read_only);
     return fetch_known(reader_of(part), *part.side, part.record, step, rank, which);
@@ -198,14 +198,14 @@ void StepSource::tell_record(std::vector<std::byte>& message)
 // need for the same.
 StepStatus StepSource::acquire(double timeout_seconds, std::vector<std::byte>* message)
 {
-    StepBlobs blobs;
+    StepMetadata fetched;
     bool at_once = true;
     try {
         if (next_step_ == 0) next_step_ = first_kept(0);
-        const StepStatus status = wait_for(next_step_, timeout_seconds, blobs, at_once);
+        const StepStatus status = wait_for(next_step_, timeout_seconds, fetched, at_once);
         if (status != StepStatus::ok) return status;
-        const std::size_t bytes = blobs.size();
-        install_found(part_of(stream_.segment_of(next_step_)), std::move(blobs), message);
+        const std::size_t bytes = fetched.size();
+        install_found(part_of(stream_.segment_of(next_step_)), std::move(fetched), message);
         ++next_step_;
         if (at_once) read_ahead(bytes, message);
         return StepStatus::ok;
@@ -241,7 +241,8 @@ Error StepSource::skip_gone(const Error& error)
                               " of " + stream_.location().text() + " are gone: " + error.what()};
 }
 
-StepStatus StepSource::wait_for(std::uint64_t step, double timeout_seconds, StepBlobs& blobs, bool& at_once)
+StepStatus StepSource::wait_for(std::uint64_t step, double timeout_seconds, StepMetadata& fetched,
+                                bool& at_once)
 {
     const auto begin = SteadyClock::now();
     const auto waited = [&] { return std::chrono::duration<double>(SteadyClock::now() - begin).count(); };
@@ -252,7 +253,7 @@ StepStatus StepSource::wait_for(std::uint64_t step, double timeout_seconds, Step
         if (stream_.record().closed && step >= stream_.record().steps) return StepStatus::end_of_stream;
         const StreamRecord& segment = stream_.segment_of(step);
         const bool closed = segment.closed;
-        if (fetch(part_of(segment), step, blobs)) return StepStatus::ok;
+        if (fetch(part_of(segment), step, fetched)) return StepStatus::ok;
         at_once = false;
         stream_.refresh();
         const StreamRecord& now = stream_.segment_of(step);
@@ -283,27 +284,27 @@ StepStatus StepSource::wait_for(std::uint64_t step, double timeout_seconds, Step
     }
 }
 
-void StepSource::install_found(Part& part, StepBlobs&& blobs, std::vector<std::byte>* message)
+void StepSource::install_found(Part& part, StepMetadata&& fetched, std::vector<std::byte>* message)
 {
     const Stopwatch watch(profile_.install, "stepstore.acquisition.install");
     std::vector<std::byte> needed;
     std::uint64_t count = 0;
     WireWriter to(needed);
     const std::size_t begin = message ? message->size() : 0;
-    if (message) append_blobs(*message, part.record.generation, blobs);
+    if (message) append_metadata(*message, part.record.generation, fetched);
     try {
-        const auto fetch = [&](std::uint64_t step, std::uint32_t rank, BlobPart which) {
-            std::vector<std::byte> blob = fetch_blob(part, step, rank, which);
+        const auto fetch = [&](std::uint64_t step, std::uint32_t rank, MetadataPart which) {
+            std::vector<std::byte> metadata = fetch_metadata(part, step, rank, which);
             if (message) {
                 to.fixed(step);
                 to.fixed(rank);
-                to.varint(blob.size());
-                to.bytes(blob);
+                to.varint(metadata.size());
+                to.bytes(metadata);
                 ++count;
             }
-            return blob;
+            return metadata;
         };
-        ahead_.push_back(part.decoder.install(std::move(blobs), fetch));
+        ahead_.push_back(part.decoder.install(std::move(fetched), fetch));
     } catch (...) {
         if (message) message->resize(begin);
         throw;
@@ -325,7 +326,7 @@ std::uint64_t StepSource::steps_to_ask_for(std::size_t bytes, std::uint64_t budg
 }
 
 // Nothing where a rank reads for itself what lies on its machine. There is no way to a server to save, and
-// the blobs of several steps would only leave the processor's cache before they are used.
+// the metadata of several steps would only leave the processor's cache before they are used.
 std::uint64_t StepSource::usual_budget(std::size_t bytes) const
 {
     if (near_ && !delegated()) return 0;
@@ -337,15 +338,15 @@ void StepSource::read_ahead(std::size_t bytes, std::vector<std::byte>* message)
 {
     std::uint64_t budget = options_.read_ahead.value_or(usual_budget(bytes));
     while (const std::uint64_t count = steps_to_ask_for(bytes, budget)) {
-        std::vector<StepBlobs> found;
+        std::vector<StepMetadata> found;
         try {
             Part& part = part_of(stream_.segment_of(next_step_));
             fetch_ahead(part, count, found);
             hoped_for_ = 2 * found.size() + 1;
-            for (StepBlobs& blobs : found) {
-                bytes = blobs.size();
+            for (StepMetadata& fetched : found) {
+                bytes = fetched.size();
                 budget -= std::min<std::uint64_t>(budget, bytes);
-                install_found(part, std::move(blobs), message);
+                install_found(part, std::move(fetched), message);
                 ++next_step_;
             }
         } catch (const Error&) {
@@ -378,20 +379,20 @@ StepStatus StepSource::install_message(Bytes message)
             continue;
         }
         Part& part = part_of(stream_.segment(from.fixed<std::uint64_t>()));
-        StepBlobs blobs = take_blobs(from, part.record.ranks, spares_);
-        blobs.step = number;
-        next_step_ = blobs.step + 1;
+        StepMetadata fetched = take_metadata(from, part.record.ranks, spares_);
+        fetched.step = number;
+        next_step_ = fetched.step + 1;
         std::uint64_t count = from.varint();
-        ahead_.push_back(
-            part.decoder.install(std::move(blobs), [&](std::uint64_t step, std::uint32_t rank, BlobPart) {
-                if (count == 0) from.fail("lacks an earlier blob");
+        ahead_.push_back(part.decoder.install(
+            std::move(fetched), [&](std::uint64_t step, std::uint32_t rank, MetadataPart) {
+                if (count == 0) from.fail("lacks metadata of an earlier step");
                 --count;
                 if (from.fixed<std::uint64_t>() != step || from.fixed<std::uint32_t>() != rank)
-                    from.fail("holds another blob");
-                const Bytes blob = from.bytes(from.varint());
-                return std::vector<std::byte>(blob.begin(), blob.end());
+                    from.fail("holds metadata of another step or rank");
+                const Bytes metadata = from.bytes(from.varint());
+                return std::vector<std::byte>(metadata.begin(), metadata.end());
             }));
-        if (count != 0) from.fail("holds blobs that were not asked for");
+        if (count != 0) from.fail("holds metadata that was not asked for");
     }
     return status;
 }
@@ -404,9 +405,9 @@ std::shared_ptr<const InstalledStep> StepSource::load(std::uint64_t step)
         return loaded_.back();
     }
     Part& part = part_of(stream_.segment_of(step));
-    StepBlobs blobs;
+    StepMetadata fetched;
     try {
-        if (!fetch(part, step, blobs)) {
+        if (!fetch(part, step, fetched)) {
             stream_.refresh();
             throw Error(-DER_NONEXIST, "step " + std::to_string(step) + " of " + stream_.location().text() +
                                            " does not exist yet: the stream has " + std::to_string(count()) +
@@ -414,8 +415,8 @@ std::shared_ptr<const InstalledStep> StepSource::load(std::uint64_t step)
         }
         const Stopwatch watch(profile_.install, "stepstore.acquisition.install");
         std::shared_ptr<const InstalledStep> installed = part.decoder.install(
-            std::move(blobs), [&](std::uint64_t other, std::uint32_t rank, BlobPart which) {
-                return fetch_blob(part, other, rank, which);
+            std::move(fetched), [&](std::uint64_t other, std::uint32_t rank, MetadataPart which) {
+                return fetch_metadata(part, other, rank, which);
             });
         if (loaded_.size() == loaded_steps) loaded_.pop_front();
         loaded_.push_back(installed);

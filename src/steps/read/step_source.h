@@ -44,8 +44,8 @@ private:
     };
     Part& part_of(const StreamRecord& segment);
     LayoutReader& reader_of(Part& part);
-    bool fetch(Part& part, std::uint64_t step, StepBlobs& blobs);
-    void fetch_ahead(Part& part, std::uint64_t count, std::vector<StepBlobs>& found);
+    bool fetch(Part& part, std::uint64_t step, StepMetadata& fetched);
+    void fetch_ahead(Part& part, std::uint64_t count, std::vector<StepMetadata>& found);
     std::uint64_t usual_budget(std::size_t bytes) const; // of a step
     std::uint64_t steps_to_ask_for(std::size_t bytes, std::uint64_t budget) const;
     void forget();
@@ -54,12 +54,13 @@ private:
     bool delegated() const;
     StepStatus acquire(double timeout_seconds, std::vector<std::byte>* message);
     Error skip_gone(const Error& error);
-    StepStatus wait_for(std::uint64_t step, double timeout_seconds, StepBlobs& blobs, bool& at_once);
-    void install_found(Part& part, StepBlobs&& blobs, std::vector<std::byte>* message);
+    StepStatus wait_for(std::uint64_t step, double timeout_seconds, StepMetadata& fetched, bool& at_once);
+    void install_found(Part& part, StepMetadata&& fetched, std::vector<std::byte>* message);
     void read_ahead(std::size_t bytes, std::vector<std::byte>* message);
     StepStatus install_message(Bytes message);
     void tell_record(std::vector<std::byte>& message);
-    std::vector<std::byte> fetch_blob(Part& part, std::uint64_t step, std::uint32_t rank, BlobPart which);
+    std::vector<std::byte> fetch_metadata(Part& part, std::uint64_t step, std::uint32_t rank,
+                                          MetadataPart which);
 
     OpenStream& stream_;
     const ReaderOptions& options_;

@@ -29,7 +29,7 @@ enum class ReadMode : std::uint8_t { stream = 1, random_access = 2 };
 enum class Mode : std::uint8_t { deferred, sync };
 
 struct WriterOptions {
-    // Where the metadata blobs of a step lie: posix, kv, array, array-aligned or array-adaptive
+    // Where the metadata of a step lies: posix, kv, array, array-aligned or array-adaptive
     // (docs/design/steps.md compares them). Empty: array-aligned or, when appending, what the stream has.
     std::string layout;
     // The metadata objects; empty: one for all steps or, when appending, what the stream has. Several only
@@ -51,7 +51,7 @@ struct WriterOptions {
     // the user's memory. The default is that of ADIOS2's BP5.
     std::uint64_t min_deferred_size = 4 << 20;
     Compression compression;                                          // of the data blocks
-    CompressionMethod metadata_compression = CompressionMethod::none; // of the blobs: none or zstd
+    CompressionMethod metadata_compression = CompressionMethod::none; // of the metadata: none or zstd
     // Appends to a stream that is there instead of replacing it; where there is none, it is made. Steps,
     // layout and sizes of the stream stay: an option above that asks for another one is an error. Definitions
     // begin again, and may add variables to those of the steps before, not change them.

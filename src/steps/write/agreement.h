@@ -7,8 +7,8 @@
 //    well.
 // 2. If they do not, it puts what is missing as the next entry, on the condition that there is none. Where
 //    another rank was faster, it goes on reading.
-// 3. Where an entry differs, the rank gives up its step before its blob is stored. So the step never becomes
-//    whole.
+// 3. Where an entry differs, the rank gives up its step before its metadata is stored. So the step never
+//    becomes whole.
 // So one of two ranks that contradict each other is in the log, and the other one finds it there, however far
 // apart they are. Ranks that say the same cost one put, and a get each; a step that brings nothing new costs
 // nothing.

@@ -210,11 +210,11 @@ void reclaim(const Pool& pool, Container& container, const StreamRecord& record)
     const auto layout = open_layout(context);
     for (std::uint32_t rank = 0; rank < last.ranks; ++rank) {
         try {
-            const std::vector<std::byte> blob = layout->fetch_blob(last.steps - 1, rank);
-            const BlobHeader header = open_blob(blob, last.generation, last.steps - 1, rank);
+            const std::vector<std::byte> metadata = layout->fetch_metadata(last.steps - 1, rank);
+            const MetadataHeader header = open_metadata(metadata, last.generation, last.steps - 1, rank);
             how.data->trim(context, rank, header.data_base + header.data_length);
         } catch (const Error& error) {
-            // A blob that is damaged or gone does not say where its data ends: then the space stays taken.
+            // Metadata that is damaged or gone does not say where its data ends: then the space stays taken.
             if (error.code() != -DER_CSUM && error.code() != -DER_DF_INVAL && error.code() != -DER_NONEXIST &&
                 error.code() != -DER_EP_OLD)
                 throw;

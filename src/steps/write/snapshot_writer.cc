@@ -20,17 +20,17 @@ void SnapshotWriter::abandon(std::uint64_t step)
         exchange_.fail();
 }
 
-void SnapshotWriter::store(std::uint64_t step, Bytes blob)
+void SnapshotWriter::store(std::uint64_t step, Bytes metadata)
 {
-    store_blob(step, blob);
+    store_metadata(step, metadata);
     exchange_.meet(step, [&] { keep(step); });
 }
 
-void SnapshotWriter::store_blob(std::uint64_t step, Bytes blob)
+void SnapshotWriter::store_metadata(std::uint64_t step, Bytes metadata)
 {
     const std::uint64_t before = places_->requests();
     try {
-        places_->store(step, blob);
+        places_->store(step, metadata);
     } catch (const Error& error) {
         if (error.code() != -DER_CANCELED || !places_->meets(step)) tell_failure(step, error.what());
         throw;
@@ -38,7 +38,7 @@ void SnapshotWriter::store_blob(std::uint64_t step, Bytes blob)
     requests_ += places_->requests() - before;
 }
 
-// On rank 0, when all ranks' blobs are stored.
+// On rank 0, when all ranks' metadata is stored.
 void SnapshotWriter::keep(std::uint64_t step)
 {
     const Stopwatch time(profile_.snapshot, "stepstore.stabilisation.snapshot");

@@ -17,12 +17,12 @@ public:
     SnapshotWriter(std::unique_ptr<LayoutWriter> places, Container& container, const LayoutContext& context,
                    Communicator& communicator, GroupWatch* watch, Profile& profile);
     bool collective() const override { return true; }
-    void store(std::uint64_t step, Bytes blob) override;
+    void store(std::uint64_t step, Bytes metadata) override;
     void abandon(std::uint64_t step) override;
     void finish() override { exchange_.finish(); }
 
 private:
-    void store_blob(std::uint64_t step, Bytes blob);
+    void store_metadata(std::uint64_t step, Bytes metadata);
     void keep(std::uint64_t step);
     void tell_failure(std::uint64_t step, const std::string& why) noexcept;
 

@@ -118,7 +118,7 @@ public:
     std::uint64_t
     steps() const; // the number of the next step, or of the open one: steps kept and ended by this rank
     const Location& location() const;
-    std::uint64_t metadata_bytes() const; // of the blobs this rank has stored
+    std::uint64_t metadata_bytes() const; // of the metadata this rank has stored
     std::string profile_json() const;     // this rank's, see profile.h
     const Costs& costs() const;           // this rank's so far
 

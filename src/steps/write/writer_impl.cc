@@ -263,7 +263,7 @@ void Writer::Impl::end_part()
     in_use.clear();
 }
 
-// In a handler: tells the others why. In some layouts they wait for this rank's blob.
+// In a handler: tells the others why. In some layouts they wait for this rank's metadata.
 void Writer::Impl::give_up()
 {
     if (watch) watch->give_up(steps, failure_of(std::current_exception()).message);
@@ -274,7 +274,7 @@ void Writer::Impl::give_up()
     }
 }
 
-Bytes Writer::Impl::prepare_blob(const ShapeNow* shape_now)
+Bytes Writer::Impl::prepare_metadata(const ShapeNow* shape_now)
 {
     if (lost != nullptr) std::rethrow_exception(lost);
     if (watch) watch->look(steps);
@@ -289,7 +289,7 @@ Bytes Writer::Impl::prepare_blob(const ShapeNow* shape_now)
     return encoder->finish(steps);
 }
 
-// What must be there before the blob.
+// What must be there before the metadata.
 void Writer::Impl::store_copies()
 {
     if (agreement) {
@@ -298,17 +298,17 @@ void Writer::Impl::store_copies()
         profile.metadata_requests += agreement->requests() - requests;
     }
     for (const Encoder::Copy& copy : encoder->copies()) {
-        side->put(copy.key, copy.blob);
-        profile.metadata_bytes += copy.blob.size();
+        side->put(copy.key, copy.metadata);
+        profile.metadata_bytes += copy.metadata.size();
         ++profile.metadata_requests;
     }
 }
 
-void Writer::Impl::store_blob(Bytes blob)
+void Writer::Impl::store_metadata(Bytes metadata)
 {
     const std::uint64_t requests = layout->requests();
     try {
-        layout->store(steps, blob);
+        layout->store(steps, metadata);
     } catch (const Error& error) {
         if (!watch) throw;
         if (error.code() != -DER_CANCELED) {
@@ -319,7 +319,7 @@ void Writer::Impl::store_blob(Bytes blob)
         const std::string text = error.what();
         throw Error(error.code(), reason.empty() || text == reason ? text : text + ". There: " + reason);
     }
-    profile.metadata_bytes += blob.size();
+    profile.metadata_bytes += metadata.size();
     profile.metadata_requests += layout->requests() - requests;
 }
 
@@ -328,9 +328,9 @@ void Writer::Impl::end_step(const ShapeNow* shape_now)
     require_step("end_step");
     in_step = false;
     failed = true; // until all is done
-    Bytes blob;
+    Bytes metadata;
     try {
-        blob = prepare_blob(shape_now);
+        metadata = prepare_metadata(shape_now);
     } catch (...) {
         give_up();
         throw;
@@ -343,7 +343,7 @@ void Writer::Impl::end_step(const ShapeNow* shape_now)
             give_up();
             throw;
         }
-        store_blob(blob);
+        store_metadata(metadata);
         announce();
     }
     data_end += encoder->data_length();

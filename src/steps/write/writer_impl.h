@@ -75,9 +75,9 @@ private:
     std::uint64_t check_block(VariableId id, DimsView shape, DimsView start, DimsView count);
     DataPuts::Block add_block(VariableId id, DimsView shape, DimsView start, DimsView count,
                               std::uint64_t number, const void* memory);
-    Bytes prepare_blob(const ShapeNow* shape_now);
+    Bytes prepare_metadata(const ShapeNow* shape_now);
     void store_copies();
-    void store_blob(Bytes blob);
+    void store_metadata(Bytes metadata);
     void close_together(const std::exception_ptr& failure);
     void mark_closed(std::uint64_t whole_steps);
     void announce() const

@@ -26,7 +26,7 @@ std::vector<LocalType> types_of(fuzz::Input& input)
 // A rank's blob, with the sizes of its sections from the input, and the checksums right.
 std::vector<std::byte> blob_of(fuzz::Input& input, std::uint64_t step, std::uint32_t rank)
 {
-    BlobHeader header;
+    MetadataHeader header;
     header.generation = 7;
     header.step = step;
     header.rank = rank;
@@ -44,11 +44,11 @@ std::vector<std::byte> blob_of(fuzz::Input& input, std::uint64_t step, std::uint
     header.tail_bytes = static_cast<std::uint32_t>(input.below(32));
     const std::size_t all = std::size_t{header.definitions_bytes} + header.plan_bytes +
                             header.override_bytes + header.fixed_bytes + header.tail_bytes;
-    std::vector<std::byte> blob(blob_header_size);
+    std::vector<std::byte> blob(metadata_header_size);
     const Bytes payload = input.bytes(all);
     blob.insert(blob.end(), payload.begin(), payload.end());
-    if ((header.flags & blob_compressed) == 0) blob.resize(blob_header_size + all);
-    seal_blob(header, blob);
+    if ((header.flags & metadata_compressed) == 0) blob.resize(metadata_header_size + all);
+    seal_metadata(header, blob);
     return blob;
 }
 
@@ -81,8 +81,8 @@ void look_at(const InstalledStep& step)
 FUZZ(steps, blob)
 {
     const fuzz::Copy copy(input.rest());
-    BlobHeader header;
-    if (inspect_blob(copy, header) != BlobState::whole) return;
+    MetadataHeader header;
+    if (inspect_metadata(copy, header) != MetadataState::whole) return;
     std::vector<std::byte> unpacked;
     sections_of(header, copy, unpacked);
 }
@@ -90,9 +90,9 @@ FUZZ(steps, blob)
 FUZZ(steps, sections)
 {
     const fuzz::Copy copy(blob_of(input, 0, 0));
-    const BlobHeader header = open_blob(copy, 7, 0, 0);
+    const MetadataHeader header = open_metadata(copy, 7, 0, 0);
     std::vector<std::byte> unpacked;
-    const BlobSections sections = sections_of(header, copy, unpacked);
+    const MetadataSections sections = sections_of(header, copy, unpacked);
     for (const Bytes one :
          {sections.definitions, sections.plan, sections.overrides, sections.fixed, sections.tail})
         fuzz::touch(one);
@@ -144,13 +144,13 @@ FUZZ(steps, decoder)
     }
     Decoder decoder(7, ranks);
     for (std::uint64_t step = 0; step < 3; ++step) {
-        StepBlobs blobs;
+        StepMetadata blobs;
         blobs.step = step;
         for (const auto& blob : steps[step])
-            blobs.blobs.emplace_back(blob);
+            blobs.by_rank.emplace_back(blob);
         try {
             const auto installed =
-                decoder.install(std::move(blobs), [&](std::uint64_t of, std::uint32_t rank, BlobPart) {
+                decoder.install(std::move(blobs), [&](std::uint64_t of, std::uint32_t rank, MetadataPart) {
                     return steps.at(of).at(rank);
                 });
             look_at(*installed);

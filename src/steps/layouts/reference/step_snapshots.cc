@@ -65,7 +65,7 @@ public:
     {
     }
 
-    bool fetch(std::uint64_t step, StepBlobs& into) override
+    bool fetch(std::uint64_t step, StepMetadata& into) override
     {
         return at_snapshot(step, [&](LayoutReader& layout) {
             if (!layout.fetch(step, into))
@@ -76,7 +76,7 @@ public:
         });
     }
 
-    void fetch_ahead(std::uint64_t first, std::uint64_t count, std::vector<StepBlobs>& into) override
+    void fetch_ahead(std::uint64_t first, std::uint64_t count, std::vector<StepMetadata>& into) override
     {
         try {
             for (const StepSnapshot& snapshot : look_ahead(first, count)) {
@@ -92,11 +92,11 @@ public:
         }
     }
 
-    std::optional<std::vector<std::byte>> raw_blob(std::uint64_t step, std::uint32_t rank) override
+    std::optional<std::vector<std::byte>> raw_metadata(std::uint64_t step, std::uint32_t rank) override
     {
-        std::optional<std::vector<std::byte>> blob;
-        at_snapshot(step, [&](LayoutReader& layout) { blob = layout.raw_blob(step, rank); });
-        return blob;
+        std::optional<std::vector<std::byte>> metadata;
+        at_snapshot(step, [&](LayoutReader& layout) { metadata = layout.raw_metadata(step, rank); });
+        return metadata;
     }
 
     bool published(std::uint64_t step) override { return look_past_damage(step).has_value(); }
@@ -205,18 +205,18 @@ private:
                                      "`destroy`); later steps can be read");
     }
 
-    void note_size(const StepBlobs& blobs)
+    void note_size(const StepMetadata& fetched)
     {
         std::size_t largest = 0;
-        for (std::uint32_t rank = 0; rank < blobs.ranks(); ++rank)
-            largest = std::max(largest, blobs.of(rank).size());
+        for (std::uint32_t rank = 0; rank < fetched.ranks(); ++rank)
+            largest = std::max(largest, fetched.of(rank).size());
         expected_ = room_for(largest);
     }
 
     LayoutContext context_;
     KeyValue side_;
     EventQueue queue_;
-    std::size_t expected_ = context_.expected_blob;
+    std::size_t expected_ = context_.expected_size;
     std::list<Opened> opened_; // most recently used last; addresses stay
 };
 
@@ -228,12 +228,12 @@ void free_data(const Pool& pool, const Container& container, const StreamRecord&
     SnapshotReader reader({pool, container, segment});
     for (std::uint32_t rank = 0; rank < segment.ranks; ++rank) {
         Array array = container.open_array(segment.data_of(rank), {1, segment.data_chunk_size});
-        BlobHeader header;
+        MetadataHeader header;
         std::uint64_t length = 0;
         if (all)
             length = array.size();
-        else if (const auto blob = reader.raw_blob(end, rank);
-                 blob && inspect_blob(*blob, header) == BlobState::whole)
+        else if (const auto metadata = reader.raw_metadata(end, rank);
+                 metadata && inspect_metadata(*metadata, header) == MetadataState::whole)
             length = header.data_base; // else a later call finds more
         const Range range{0, length};
         if (length > 0) array.punch({&range, 1});

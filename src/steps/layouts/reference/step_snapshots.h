@@ -1,11 +1,11 @@
 // Steps that lie in one place, each kept by a snapshot of the container: StepMode::snapshot, with any layout
 // whose data a snapshot keeps.
 //
-// 1. A rank stores its blob over the one of the step before.
+// 1. A rank stores its metadata over that of the step before.
 // 2. All ranks say to rank 0 that theirs are stored. Then it makes a snapshot of the container.
 // 3. Rank 0 puts the snapshot's epoch under "Step<N>-Snapshot" into the side object. Now the step is there. A
 //    reader opens the metadata objects at that epoch, where nothing changes any more.
-// 4. Rank 0 says that it has done so. Before that no rank writes again. So a snapshot has the blobs of one
+// 4. Rank 0 says that it has done so. Before that no rank writes again. So a snapshot has the metadata of one
 //    step only. Steps 2 and 4 are the ways up and down of one exchange (Communicator::allgather_after).
 // What the objects hold now is no part of the stream. So a writer that dies at any point leaves the steps
 // that were put, and at most one snapshot that no step refers to. The snapshot's name says to which segment
