@@ -72,7 +72,7 @@ def _call(library: ctypes.CDLL, name: str, *arguments: Any, moved: Callable[[int
     return done
 
 
-def copy(source: Path, target: Place, options: Options, report: Report) -> None:
+def copy(source: Path, destination: Place, options: Options, report: Report) -> None:
     if not source.exists():
         raise Error(DER_NONEXIST, f"{source}: there is no such file: give a BP4 or BP5 file")
     size = sum(one.stat().st_size for one in source.rglob("*") if one.is_file())
@@ -81,34 +81,34 @@ def copy(source: Path, target: Place, options: Options, report: Report) -> None:
         return
     library = _library()
     with contextlib.ExitStack() as stack:
-        pool = stack.enter_context(made_pool(target.pool))
-        container = stack.enter_context(pool.open_or_create_container(target.container))
-        mark = stack.enter_context(contextlib.closing(Mark(container, target.stream, str(target))))
+        pool = stack.enter_context(made_pool(destination.pool))
+        container = stack.enter_context(pool.open_or_create_container(destination.container))
+        mark = stack.enter_context(contextlib.closing(Mark(container, destination.stream, str(destination))))
         identity = {"id": str(source.absolute()), "text": str(source)}
         report.resumed = mark.find(identity, options.take_over)
         if not report.resumed:
-            refuse = functools.partial(_refuse_to_overwrite, source, target, container)
+            refuse = functools.partial(_refuse_to_overwrite, source, destination, container)
             refuse()
             mark.begin(refuse, source=identity)
         if mark.state.get("phase") != "published":
             report.expect(size * (2 if options.verify else 1))
-            at_work = target.stream + _AT_WORK
-            _fill(library, source, Place(target.pool, target.container, at_work), options, report)
+            at_work = destination.stream + _AT_WORK
+            _fill(library, source, Place(destination.pool, destination.container, at_work), options, report)
             pool.sync()
-            _rename(container, at_work, target.stream)
+            _rename(container, at_work, destination.stream)
             mark.put(phase="published")
-        _forget(container, target.stream + _AT_WORK)
+        _forget(container, destination.stream + _AT_WORK)
         mark.remove()
         pool.sync()
     report.streams = 1
 
 
-def _refuse_to_overwrite(source: Path, target: Place, container: Container) -> None:
-    if target.stream in stream_names(container):
+def _refuse_to_overwrite(source: Path, destination: Place, container: Container) -> None:
+    if destination.stream in stream_names(container):
         raise Error(
             DER_EXIST,
-            f"copy {source} to {target}: there is such a stream: give another destination, or remove it with "
-            "'stepstore rm'",
+            f"copy {source} to {destination}: there is such a stream: give another destination, or remove "
+            "it with 'stepstore rm'",
         )
 
 

@@ -68,13 +68,13 @@ def connect_source(location: str, report: Report) -> tuple[Pool, bool]:
 @dataclass
 class ContainerCopy:
     source: Place
-    target: Place
+    destination: Place
     options: Options
     report: Report
     _listed: list[ObjectId] | None = field(default=None, init=False)
 
-    def run(self, source_pool: Pool, writable: bool, target_pool: Pool | None) -> None:
-        """target_pool: None where it is still to be made, of a dry run."""
+    def run(self, source_pool: Pool, writable: bool, destination_pool: Pool | None) -> None:
+        """destination_pool: None where it is still to be made, of a dry run."""
         with contextlib.ExitStack() as stack:
             self._from = stack.enter_context(
                 source_pool.open_container(self.source.container, read_only=not writable)
@@ -87,34 +87,37 @@ class ContainerCopy:
                     "where it comes from",
                 )
             self._uuid = self._from._handle.uuid()
-            label = self.target.container
-            there = target_pool is not None and label in target_pool.containers()
-            if target_pool and (there or not self.options.dry_run):
-                opened = target_pool.open_container if there else target_pool.create_container
-                if not (self.options.dry_run or self.target.part) and dataset_record(self._from) is not None:
-                    stack.enter_context(datasets.claimed(target_pool, label))
+            label = self.destination.container
+            there = destination_pool is not None and label in destination_pool.containers()
+            if destination_pool and (there or not self.options.dry_run):
+                opened = destination_pool.open_container if there else destination_pool.create_container
+                if (
+                    not (self.options.dry_run or self.destination.part)
+                    and dataset_record(self._from) is not None
+                ):
+                    stack.enter_context(datasets.claimed(destination_pool, label))
                 self._to = stack.enter_context(opened(label))
                 self._mark = stack.enter_context(
-                    contextlib.closing(Mark(self._to, self.target.part, str(self.target)))
+                    contextlib.closing(Mark(self._to, self.destination.part, str(self.destination)))
                 )
                 try:
-                    self._copy(target_pool, is_new=not there)
+                    self._copy(destination_pool, is_new=not there)
                 except Error:
                     if there or self._mark.state or objects_of(self._to):  # or another copy came meanwhile
                         raise
                     stack.close()  # nothing was copied: not even the container stays
-                    target_pool.destroy_container(label)
+                    destination_pool.destroy_container(label)
                     raise
             else:
                 self._estimate(self._from)
 
     # ---- a dry run
-    def _estimate(self, target: Container) -> None:
+    def _estimate(self, destination: Container) -> None:
         with self._then({}) as then:
-            self._count(then, self._plan(then, target, {}).items)
+            self._count(then, self._plan(then, destination, {}).items)
 
     # ---- the real one
-    def _copy(self, target_pool: Pool, *, is_new: bool) -> None:
+    def _copy(self, destination_pool: Pool, *, is_new: bool) -> None:
         self._refuse_itself()
         identity = {"id": f"{self._uuid}/{self.source.part}", "text": str(self.source)}
         found = self._mark.find(identity, self.options.take_over, only_look=self.options.dry_run)
@@ -129,42 +132,42 @@ class ContainerCopy:
             with self._then(self._mark.state) as then:
                 plan = self._plan(then, self._to, self._mark.state)
                 self._transfer(then, plan)
-                target_pool.sync()
-                self._publish(then, plan, target_pool)
+                destination_pool.sync()
+                self._publish(then, plan, destination_pool)
             self._mark.put(phase="published")
         self._destroy_snapshots([self._mark.state.get("epoch", 0)])
         self._mark.remove()
-        target_pool.sync()
-        self.report.containers += not self.target.part
+        destination_pool.sync()
+        self.report.containers += not self.destination.part
 
     def _refuse_itself(self) -> None:
         same = self._to._handle.uuid() == self._uuid
-        if same and self.source.part == self.target.part:
+        if same and self.source.part == self.destination.part:
             raise Error(
-                DER_INVAL, f"copy {self.source} to {self.target}: it is the same place: give another one"
+                DER_INVAL, f"copy {self.source} to {self.destination}: it is the same place: give another one"
             )
 
     def _refuse_to_overwrite(self) -> None:
         found = ""
-        if self.target.stream:
-            if stream_record(self._to, self.target.stream) is not None:
+        if self.destination.stream:
+            if stream_record(self._to, self.destination.stream) is not None:
                 found = "there is such a stream"
-        elif self.target.oid:
-            if self.target.oid in objects_of(self._to):
+        elif self.destination.oid:
+            if self.destination.oid in objects_of(self._to):
                 found = "there is such an object"
         elif any(user_half(oid) not in (MARK_HI, LEASES_HI) for oid in objects_of(self._to)):
             found = "the container has objects"
         if found:
             raise Error(
                 DER_EXIST,
-                f"copy {self.source} to {self.target}: {found}, and no unfinished copy of this source: give "
-                "another destination, or remove what is there",
+                f"copy {self.source} to {self.destination}: {found}, and no unfinished copy of this source: "
+                "give another destination, or remove what is there",
             )
 
     @property
     def _snapshot_tail(self) -> str:
         """The end of the names of all snapshots of copies to this place."""
-        part = self.target.part
+        part = self.destination.part
         if len(part.encode()) > _LONGEST_PART:  # of names of 127 bytes
             part = hashlib.sha256(part.encode()).hexdigest()[:_LONGEST_PART]
         return f" to {self._to._handle.uuid()}/{part}"
@@ -178,11 +181,11 @@ class ContainerCopy:
             with self._then(state) as then:
                 plan = self._plan(then, self._to, state)
                 streams = plan.streams
-                if not _core.capabilities(self.target.pool).own_store:
-                    refuse_too_wide(self._to, plan.items, str(self.target))
+                if not _core.capabilities(self.destination.pool).own_store:
+                    refuse_too_wide(self._to, plan.items, str(self.destination))
                 state["steps"] = {one.name: one.steps for one in streams}
                 state["firsts"] = {one.name: self._take_numbers(one) for one in streams}
-                if not self.target.part:
+                if not self.destination.part:
                     self._pass_numbers(self._counter_of_source(then))
             self._mark.begin(self._refuse_to_overwrite, source=identity, **state)
         except Error as error:
@@ -202,15 +205,15 @@ class ContainerCopy:
             )
 
     def _take_numbers(self, stream: Stream) -> list[int]:
-        """Of the segments' objects in the target. A whole container keeps its numbers: it is a new one."""
+        """Of the segments' objects at the destination. A whole container keeps its numbers: it is new."""
         segments = stream.told["segments"]
-        if not self.target.part:
+        if not self.destination.part:
             return [one["first"] for one in segments]
         self._pass_numbers(1 + max(one["generation"] for one in segments))
         return [self._to.allocate_oids(one["numbers"]) for one in segments]
 
     def _pass_numbers(self, end: int) -> None:
-        """The target gives out no number below `end` any more."""
+        """The destination gives out no number below `end` any more."""
         while (next_number := self._to.allocate_oids(1)) + 1 < end:
             self._to.allocate_oids(min(end - next_number - 1, 1 << 47))
 
@@ -233,8 +236,8 @@ class ContainerCopy:
                     raise
                 raise Error(
                     DER_NONEXIST,
-                    f"go on with the copy of {self.source} to {self.target}: the snapshot that it was made "
-                    "from is gone: remove what was copied, and begin again",
+                    f"go on with the copy of {self.source} to {self.destination}: the snapshot that it was "
+                    "made from is gone: remove what was copied, and begin again",
                 ) from error
             with then:
                 yield then
@@ -249,7 +252,7 @@ class ContainerCopy:
     def _destroy_snapshots(self, epochs: list[int]) -> None:
         if not any(epochs):
             return
-        # Only this copy's own, whatever its mark says: others may write in the target.
+        # Only this copy's own, whatever its mark says: others may write in the destination.
         # A DAOS system keeps no names.
         nameless = not _core.capabilities(self.source.pool).own_store
         for one in self._from.snapshots():
@@ -268,27 +271,27 @@ class ContainerCopy:
             self._listed = objects_of(then)
         return self._listed
 
-    def _plan(self, then: Container, target: Container, state: dict[str, Any]) -> Plan:
+    def _plan(self, then: Container, destination: Container, state: dict[str, Any]) -> Plan:
         chunk, cell = self.options.chunk_size, self.options.cell_size
         if self.source.oid:
             return Plan([item_of_object(then, self.source.oid, self._objects(then, state), chunk, cell)])
-        plan = Plan(streams=self._streams(then, target, state))
+        plan = Plan(streams=self._streams(then, destination, state))
         if self.source.stream:
             plan.items = items_of_stream(plan.streams[0], self._objects(then, state))
         else:
             plan.items = items_of_container(
-                then, target, self._objects(then, state), plan.streams, chunk, cell
+                then, destination, self._objects(then, state), plan.streams, chunk, cell
             )
             plan.dataset = dataset_record(then) is not None
         return plan
 
-    def _streams(self, then: Container, target: Container, state: dict[str, Any]) -> list[Stream]:
+    def _streams(self, then: Container, destination: Container, state: dict[str, Any]) -> list[Stream]:
         if self.source.oid:
             return []
         names = [self.source.stream] if self.source.stream else stream_names(then)
-        return [self._stream(then, target, name, state) for name in names]
+        return [self._stream(then, destination, name, state) for name in names]
 
-    def _stream(self, then: Container, target: Container, name: str, state: dict[str, Any]) -> Stream:
+    def _stream(self, then: Container, destination: Container, name: str, state: dict[str, Any]) -> Stream:
         record = stream_record(then, name)
         where = f"{self.source.pool}/{self.source.container}"
         if record is None:
@@ -304,8 +307,8 @@ class ContainerCopy:
                 "published when the copy began, and the copy is ended after them"
             )
         firsts = state.get("firsts", {}).get(name) or [one["first"] for one in told["segments"]]
-        target_name = self.target.stream or name
-        return Stream(name, target_name, record, steps, not told["closed"], told, firsts, target)
+        new_name = self.destination.stream or name
+        return Stream(name, new_name, record, steps, not told["closed"], told, firsts, destination)
 
     def _count_steps(self, name: str, told: dict[str, Any], state: dict[str, Any]) -> int:
         in_files = any(one["directory"] for one in told["segments"])
@@ -334,7 +337,7 @@ class ContainerCopy:
         for stream in plan.streams:
             if stream.told["in_place"]:
                 step_snapshots.replay(self._from, then, self._to, stream, plan.items, self.report.copied)
-            files.copy(stream, self.source, self.target, self.options.verify, self.report)
+            files.copy(stream, self.source, self.destination, self.options.verify, self.report)
         for makes_valid in (False, True):
             chosen = [item for item in plan.items if item.makes_valid == makes_valid]
             self._each(chosen, lambda item: self._copy_item(then, item))
@@ -362,7 +365,10 @@ class ContainerCopy:
         if noted in ("copied", "verified"):
             return
         if type_of(item.source) == "key_value":
-            with then.key_value(item.source, read_only=True) as old, self._to.key_value(item.target) as new:
+            with (
+                then.key_value(item.source, read_only=True) as old,
+                self._to.key_value(item.destination) as new,
+            ):
                 copy_key_value(old._handle, new._handle, item.keep, self.report.copied)
         else:
             self._copy_array(then, item, int(noted or 0))
@@ -376,7 +382,7 @@ class ContainerCopy:
 
         with (
             open_copied(then, item, item.source) as old,
-            open_copied(self._to, item, item.target, make=old) as new,
+            open_copied(self._to, item, item.destination, make=old) as new,
         ):
             copy_array(old, new, self.report.copied, begin, note, over=item.over)
 
@@ -387,12 +393,12 @@ class ContainerCopy:
         try:
             if type_of(item.source) == "key_value":
                 old = then.key_value(item.source, read_only=True)
-                with old, self._to.key_value(item.target, read_only=True) as new:
+                with old, self._to.key_value(item.destination, read_only=True) as new:
                     compare_key_value(old._handle, new._handle, item.keep, what, self.report.was_compared)
             else:
                 with (
                     open_copied(then, item, item.source) as array,
-                    open_copied(self._to, item, item.target) as copied,
+                    open_copied(self._to, item, item.destination) as copied,
                 ):
                     compare_array(array, copied, what, self.report.was_compared)
         except Error as error:
@@ -401,25 +407,25 @@ class ContainerCopy:
             raise
         self._mark.note(item.source, "verified")
 
-    def _publish(self, then: Container, plan: Plan, target_pool: Pool) -> None:
+    def _publish(self, then: Container, plan: Plan, destination_pool: Pool) -> None:
         self._mark.require_mine()
         with self._to.key_value(self._to.object_id(0, STREAMS_HI)) as streams:
             for stream in plan.streams:
                 record = _core.moved_record(stream.record, self._to._handle, stream.firsts, stream.steps)
-                if not streams.put_if(stream.target_name, record, None):
-                    self._require_published(streams[stream.target_name], stream)
-                elif self.options.verify and streams[stream.target_name] != record:
+                if not streams.put_if(stream.new_name, record, None):
+                    self._require_published(streams[stream.new_name], stream)
+                elif self.options.verify and streams[stream.new_name] != record:
                     raise differs(f"the stream {stream.name}", "its record")
         self.report.streams += len(plan.streams)
         if plan.dataset:
-            datasets.publish(self.source.pool, self.source.container, target_pool, self._to)
+            datasets.publish(self.source.pool, self.source.container, destination_pool, self._to)
 
     def _require_published(self, record: bytes, stream: Stream) -> None:
         """The stream is there already: put by this copy before it died, and maybe appended to since."""
-        told = _core.stream_record(record, str(self.target))
+        told = _core.stream_record(record, str(self.destination))
         if told["segments"][0]["first"] != stream.firsts[0]:
             raise Error(
                 DER_EXIST,
-                f"copy {self.source} to {self.target}: another program has made the stream "
-                f"{stream.target_name} there meanwhile: give another destination, or remove that",
+                f"copy {self.source} to {self.destination}: another program has made the stream "
+                f"{stream.new_name} there meanwhile: give another destination, or remove that",
             )

@@ -17,17 +17,17 @@ def _root_id(container: Container) -> _core.ObjectId:
 
 
 @contextlib.contextmanager
-def claimed(target: Pool, label: str) -> Iterator[None]:
+def claimed(destination: Pool, label: str) -> Iterator[None]:
     """As long as this process lives, purge leaves the container of this label alone (Session::claim)."""
     key = f"m/{label}"
-    with target.open_or_create_container(ROOT) as root:
+    with destination.open_or_create_container(ROOT) as root:
         lease = _core.Lease(root._handle, _root_id(root), key, remove_at_end=True)
         with contextlib.closing(lease):
             if lease.take() is not None:
                 raise Error(
                     DER_BUSY,
-                    f"copy to {target.location}/{label}: another process makes or destroys this dataset, or "
-                    f"did on another machine: wait for it, or remove its claim, the key {key} of {ROOT}",
+                    f"copy to {destination.location}/{label}: another process makes or destroys this dataset, "
+                    f"or did on another machine: wait for it, or remove its claim, the key {key} of {ROOT}",
                 )
             yield
 
@@ -47,8 +47,8 @@ def keys_of(pool: Pool, label: str) -> list[str]:
         ]
 
 
-def publish(source: str, label: str, target: Pool, copy: Container) -> None:
-    """Error DER_EXIST: the target has a dataset of this key already, in another container."""
+def publish(source: str, label: str, destination: Pool, copy: Container) -> None:
+    """Error DER_EXIST: the destination has a dataset of this key already, in another container."""
     with Pool.connect(source, read_only=True) as pool:
         keys = keys_of(pool, label)
     if not keys:
@@ -58,13 +58,13 @@ def publish(source: str, label: str, target: Pool, copy: Container) -> None:
             "unfinished copy",
         )
     entry = _core.encode_dataset_container(copy.label)
-    with target.open_or_create_container(ROOT) as root, root.key_value(_root_id(root)) as entries:
+    with destination.open_or_create_container(ROOT) as root, root.key_value(_root_id(root)) as entries:
         _pass_number(root, copy.label)
         for key in keys:
             if entries.setdefault(key, entry) != entry:
                 raise Error(
                     DER_EXIST,
-                    f"copy dataset {key.removeprefix('d/')} to {target.location}: it has this dataset "
+                    f"copy dataset {key.removeprefix('d/')} to {destination.location}: it has this dataset "
                     f"already, in {_core.dataset_container(entries[key])}: wipe that first",
                 )
 

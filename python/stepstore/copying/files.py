@@ -18,27 +18,28 @@ if TYPE_CHECKING:
     from stepstore.copying.plan import Stream
 
 
-def copy(stream: Stream, source: Place, target: Place, verify: bool, report: Report) -> None:
+def copy(stream: Stream, source: Place, destination: Place, verify: bool, report: Report) -> None:
     """What is in the copy already is compared, not written again."""
     folders = [one["directory"] for one in stream.told["segments"]]
     if not any(folders):
         return
     try:
-        _core.pool_path(target.pool)
+        _core.pool_path(destination.pool)
     except Error as error:
         raise Error(
             DER_NOSYS,
-            f"copy stream {source} to {target}: its layout is posix, so its data are files in the pool's "
-            "directory, and there is none: copy it to a pool on a file system",
+            f"copy stream {source} to {destination}: its layout is posix, so its data are files in the "
+            "pool's directory, and there is none: copy it to a pool on a file system",
         ) from error
     moved = _core.stream_record(
-        _core.moved_record(stream.record, stream.target._handle, stream.firsts, stream.steps), str(target)
+        _core.moved_record(stream.record, stream.destination._handle, stream.firsts, stream.steps),
+        str(destination),
     )
     for before, after in zip(folders, (one["directory"] for one in moved["segments"]), strict=True):
         for name in _core.stream_files(source.pool, before):
             with (
                 contextlib.closing(_core.StreamFile(source.pool, before, name)) as old,
-                contextlib.closing(_core.StreamFile(target.pool, after, name, make=True)) as new,
+                contextlib.closing(_core.StreamFile(destination.pool, after, name, make=True)) as new,
             ):
                 report.expect(old.size() * (2 if verify else 1))
                 _copy_file(old, new, report)

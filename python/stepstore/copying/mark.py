@@ -37,8 +37,8 @@ def unfinished(container: Container) -> list[dict[str, Any]]:
 
 
 def decode_state(lease: _core.SeenLease) -> dict[str, Any]:
-    """What a mark says. Who may write in the target's pool may put any bytes there: nothing is believed but
-    its form."""
+    """What a mark says. A user who may write in the destination's pool may put any bytes there: nothing is
+    believed but its form."""
     try:
         state = json.loads(lease.note)
         sound = (

@@ -45,30 +45,30 @@ def batches(values: _core.KeyValue, keep: Keep) -> Iterator[list[tuple[bytes, by
             keys = keys[len(found) :]
 
 
-def copy_key_value(source: _core.KeyValue, target: _core.KeyValue, keep: Keep, moved: Moved) -> None:
+def copy_key_value(source: _core.KeyValue, destination: _core.KeyValue, keep: Keep, moved: Moved) -> None:
     last = []
     for batch in batches(source, keep):
         last += [item for item in batch if item[0] in _LAST]
-        target.put_many([item for item in batch if item[0] not in _LAST])
+        destination.put_many([item for item in batch if item[0] not in _LAST])
         moved(_size(batch))
-    target.put_many(last)
+    destination.put_many(last)
 
 
 def compare_key_value(
-    source: _core.KeyValue, target: _core.KeyValue, keep: Keep, what: str, moved: Moved
+    source: _core.KeyValue, destination: _core.KeyValue, keep: Keep, what: str, moved: Moved
 ) -> None:
     keys = 0
     for batch in batches(source, keep):
         keys += len(batch)
         rest = batch
         while rest:
-            found = target.get_many([key for key, _ in rest])
+            found = destination.get_many([key for key, _ in rest])
             for (key, value), copied in zip(rest, found, strict=False):
                 if value != copied:
                     raise differs(what, f"the value of the key {key.decode('utf-8', 'backslashreplace')!r}")
             rest = rest[len(found) :]
         moved(_size(batch))
-    pages, there = target.pages(), 0
+    pages, there = destination.pages(), 0
     while page := pages.next():
         there += sum(map(keep, page))
     if there != keys:
@@ -111,33 +111,33 @@ def _runs(memory: bytearray, cell: int) -> Iterator[tuple[int, int]]:
 
 def copy_array(
     source: _core.Array,
-    target: _core.Array,
+    destination: _core.Array,
     moved: Moved,
     begin: int = 0,
     note: Callable[[int], None] | None = None,
     *,
     over: bool = False,
 ) -> None:
-    """note: is told up to which cell the copy is stored. over: the target may hold other bytes."""
+    """note: is told up to which cell the copy is stored. over: the destination may hold other bytes."""
     cell, size = source.cell_size, source.size()
     for first, cells in _pieces(size, cell, begin):
         memory = _read(source, first, cells)
         view = memoryview(memory)
         for run, end in [(0, cells)] if over else _runs(memory, cell):
-            target.write(first + run, view[run * cell : end * cell])
+            destination.write(first + run, view[run * cell : end * cell])
         if note:
             note(first + cells)
         moved(len(memory))
-    if target.size() != size:
-        target.set_size(size)
+    if destination.size() != size:
+        destination.set_size(size)
 
 
-def compare_array(source: _core.Array, target: _core.Array, what: str, moved: Moved) -> None:
+def compare_array(source: _core.Array, destination: _core.Array, what: str, moved: Moved) -> None:
     cell, size = source.cell_size, source.size()
-    if target.size() != size:
-        raise differs(what, f"the size: {target.size()} cells, and {size} in the source")
+    if destination.size() != size:
+        raise differs(what, f"the size: {destination.size()} cells, and {size} in the source")
     for first, cells in _pieces(size, cell):
-        memory, copied = _read(source, first, cells), _read(target, first, cells)
+        memory, copied = _read(source, first, cells), _read(destination, first, cells)
         if memory != copied:
             at = int(np.argmax(np.frombuffer(memory, np.uint8) != np.frombuffer(copied, np.uint8)))
             raise differs(what, f"cell {first + at // cell}")

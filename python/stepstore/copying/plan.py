@@ -4,7 +4,7 @@ A byte array does not keep its chunk size. Who wrote it knows: the record of a s
 array's header, the space of blobs. For other byte arrays the user says it.
 
 Objects of our libraries are found by ids that they make from a name or number. Where the class is one over
-all targets, the id depends on how many targets the pool has. So such ids are made anew in the target.
+all targets, the id depends on how many targets the pool has. So such ids are made anew in the destination.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Item:
     """An object to copy."""
 
     source: ObjectId
-    target: ObjectId
+    destination: ObjectId
     chunk: int = 0  # of a byte array, in cells
     cell: int = 1
     keep: Keep = everything
@@ -63,22 +63,22 @@ class Stream:
     """A stream of steps to copy; its record is put when all is there."""
 
     name: str
-    target_name: str
+    new_name: str
     record: bytes
     steps: int
     was_live: bool
     told: dict[str, Any]
-    firsts: list[int]  # of its segments' objects, in the target
-    target: Container
+    firsts: list[int]  # of its segments' objects, in the destination
+    destination: Container
 
     def holds_data(self, segment: int, oid: ObjectId) -> bool:
         part = self.told["segments"][segment]
         return bool(part["data"] <= oid.lo < part["data"] + part["ranks"])
 
-    def target_of(self, segment: int, oid: ObjectId) -> ObjectId:
+    def new_id_of(self, segment: int, oid: ObjectId) -> ObjectId:
         number = oid.lo - self.told["segments"][segment]["first"] + self.firsts[segment]
         made = self.told["data_object_class" if self.holds_data(segment, oid) else "object_class"]
-        return self.target.object_id(number, STEPS_HI, kind=type_of(oid), object_class=made)
+        return self.destination.object_id(number, STEPS_HI, kind=type_of(oid), object_class=made)
 
 
 @dataclass
@@ -133,22 +133,22 @@ def open_copied(
         array.close()
 
 
-def refuse_too_wide(target: Container, items: list[Item], where: str) -> None:
+def refuse_too_wide(destination: Container, items: list[Item], where: str) -> None:
     """The id of an object says over how many targets it is spread. A DAOS system opens none that is spread
     over more than it has; a pool of ours does."""
-    for item in {one.target.hi: one for one in items}.values():
+    for item in {one.destination.hi: one for one in items}.values():
         try:
-            if type_of(item.target) == "key_value":
-                target.key_value(item.target, read_only=True).close()
+            if type_of(item.destination) == "key_value":
+                destination.key_value(item.destination, read_only=True).close()
             else:
-                with open_copied(target, item, item.target):
+                with open_copied(destination, item, item.destination):
                     pass
         except Error as error:
             if error.code == DER_NONEXIST:
                 continue
             if error.code != DER_INVAL:
                 raise
-            groups = item.target.hi >> 32 & 0xFFFF
+            groups = item.destination.hi >> 32 & 0xFFFF
             raise Error(
                 DER_INVAL,
                 f"copy object {item.source} to {where}: its id says that it is spread over {groups} targets, "
@@ -188,19 +188,21 @@ def items_of_stream(stream: Stream, objects: list[ObjectId]) -> list[Item]:
             is_data = stream.holds_data(number, oid)
             chunk = stream.told["data_chunk_size" if is_data else "chunk_size"]
             over = stream.told["in_place"] and not is_data
-            items.append(Item(oid, stream.target_of(number, oid), chunk, keep=keep, over=over))
+            items.append(Item(oid, stream.new_id_of(number, oid), chunk, keep=keep, over=over))
     return items
 
 
 # ---- the other owners: objects by id, with what to do of each
-def _items_of_arrays(source: Container, target: Container, objects: list[ObjectId]) -> dict[ObjectId, Item]:
+def _items_of_arrays(
+    source: Container, destination: Container, objects: list[ObjectId]
+) -> dict[ObjectId, Item]:
     data = sorted((oid for oid in objects if user_half(oid) == ARRAY_DATA_HI), key=_number)
     name_list = source.object_id(0, ARRAYS_HI)
-    items = {name_list: Item(name_list, target.object_id(0, ARRAYS_HI), makes_valid=True)}
+    items = {name_list: Item(name_list, destination.object_id(0, ARRAYS_HI), makes_valid=True)}
     for name in ["", *_names_in(source, ARRAYS_HI)]:
         head = _core.array_head(source._handle, name)
         items[head] = Item(
-            head, _core.array_head(target._handle, name), keep=_lasting_key_of_head, makes_valid=True
+            head, _core.array_head(destination._handle, name), keep=_lasting_key_of_head, makes_valid=True
         )
         with source.key_value(head, read_only=True) as values:
             value = values.get("header")
@@ -212,7 +214,7 @@ def _items_of_arrays(source: Container, target: Container, objects: list[ObjectI
             # Those that are there: a header may name any number of them.
             begin = bisect.bisect_left(data, first, key=_number)
             for old in data[begin : bisect.bisect_left(data, first + count, key=_number)]:
-                new = target.object_id(old.lo, ARRAY_DATA_HI, **made)
+                new = destination.object_id(old.lo, ARRAY_DATA_HI, **made)
                 items[old] = Item(old, new, header["chunk_size"])
     return items
 
@@ -231,21 +233,21 @@ def lasting_key_of_dataset(key: bytes) -> bool:
     return not key.startswith(b"w/")  # writing processes
 
 
-def _item_of_dataset(oid: ObjectId, target: Container, options: dict[str, Any]) -> Item:
+def _item_of_dataset(oid: ObjectId, destination: Container, options: dict[str, Any]) -> Item:
     half = user_half(oid)
     if half == FIELDS_HI:
-        to = target.object_id(oid.lo, half, kind="array_bytes", object_class=options["data_class"])
+        to = destination.object_id(oid.lo, half, kind="array_bytes", object_class=options["data_class"])
         return Item(oid, to, options["chunk_size"])
     if half == INDEX_HI:
-        return Item(oid, target.object_id(oid.lo, half, object_class=options["index_class"]))
+        return Item(oid, destination.object_id(oid.lo, half, object_class=options["index_class"]))
     return Item(oid, oid, keep=lasting_key_of_dataset, makes_valid=True)  # 0.0
 
 
-def _item_of_blobs(oid: ObjectId, target: Container) -> Item:
+def _item_of_blobs(oid: ObjectId, destination: Container) -> Item:
     if user_half(oid) == DATA_HI:
         return Item(oid, oid, _BLOB_CHUNK)
     if user_half(oid) == DIRECTORY_HI:
-        return Item(oid, target.object_id(0, DIRECTORY_HI, object_class="SX"), makes_valid=True)
+        return Item(oid, destination.object_id(0, DIRECTORY_HI, object_class="SX"), makes_valid=True)
     return Item(oid, oid)
 
 
@@ -268,7 +270,7 @@ def _item_of_others(oid: ObjectId, source: Container, chunk: int | None, cell: i
 
 def items_of_container(
     source: Container,
-    target: Container,
+    destination: Container,
     objects: list[ObjectId],
     streams: list[Stream],
     chunk: int | None,
@@ -284,13 +286,13 @@ def items_of_container(
         if half in (STREAMS_HI, STEPS_HI, LEASES_HI, MARK_HI):
             continue
         if options and (half in (INDEX_HI, FIELDS_HI) or oid == _main_id(source)):
-            items.append(_item_of_dataset(oid, target, options))
+            items.append(_item_of_dataset(oid, destination, options))
             continue
         if half in (DIRECTORY_HI, WRITERS_HI, DATA_HI):
-            items.append(_item_of_blobs(oid, target))
+            items.append(_item_of_blobs(oid, destination))
             continue
         if arrays is None:
-            arrays = _items_of_arrays(source, target, objects)
+            arrays = _items_of_arrays(source, destination, objects)
         if oid in arrays:
             items.append(arrays[oid])
         elif half != ARRAY_DATA_HI:  # one that no header names is not published, or of a version before

@@ -1,4 +1,4 @@
-"""Copies what a location names: a pool, or what containers.py copies; makes the target's pool."""
+"""Copies what a location names: a pool, or what containers.py copies; makes the destination's pool."""
 
 from __future__ import annotations
 
@@ -17,23 +17,25 @@ from stepstore.errors import DER_BUSY, DER_EXIST, DER_INVAL, DER_NONEXIST, Error
 from stepstore.store import Pool
 
 
-def copy(source: Place, target: Place, options: Options, report: Report) -> None:
-    """target: its container, stream and object are given; the pool is made if it is missing."""
+def copy(source: Place, destination: Place, options: Options, report: Report) -> None:
+    """destination: its container, stream and object are given; the pool is made if it is missing."""
     with contextlib.ExitStack() as stack:
         pool, writable = connect_source(source.pool, report)
         stack.enter_context(pool)
-        into = _open_target(source.pool, target.pool, options, stack)
+        into = _open_destination(source.pool, destination.pool, options, stack)
         if source.container:
-            ContainerCopy(source, target, options, report).run(pool, writable, into)
+            ContainerCopy(source, destination, options, report).run(pool, writable, into)
             return
-        _copy_pool(source.pool, pool, writable, target.pool, into, options, report)
+        _copy_pool(source.pool, pool, writable, destination.pool, into, options, report)
 
 
-def _open_target(source: str, target: str, options: Options, stack: contextlib.ExitStack) -> Pool | None:
+def _open_destination(
+    source: str, destination: str, options: Options, stack: contextlib.ExitStack
+) -> Pool | None:
     if not options.dry_run:
-        return stack.enter_context(made_pool(target, _described(source)))
+        return stack.enter_context(made_pool(destination, _described(source)))
     try:
-        return stack.enter_context(Pool.connect(target, read_only=True))
+        return stack.enter_context(Pool.connect(destination, read_only=True))
     except Error as error:
         if error.code != DER_NONEXIST:
             raise
@@ -61,13 +63,19 @@ def _described(pool: str) -> dict[str, Any]:
 
 
 def _copy_pool(
-    source: str, pool: Pool, writable: bool, target: str, into: Pool | None, options: Options, report: Report
+    source: str,
+    pool: Pool,
+    writable: bool,
+    destination: str,
+    into: Pool | None,
+    options: Options,
+    report: Report,
 ) -> None:
     """Container by container. Datasets name themselves in the root when they are whole, so the root is not
-    copied. While the copy is not whole the target has a container more, whose mark says what is done."""
+    copied. While the copy is not whole the destination has a container more, whose mark says what is done."""
     id_ = str(_described(source).get("uuid", source))
-    if into and id_ == str(_described(target).get("uuid", target)):
-        raise Error(DER_INVAL, f"copy {source} to {target}: it is the same pool: give another one")
+    if into and id_ == str(_described(destination).get("uuid", destination)):
+        raise Error(DER_INVAL, f"copy {source} to {destination}: it is the same pool: give another one")
     labels = [label for label in pool.containers() if label not in (datasets.ROOT, MARKS)]
     if is_unfinished(pool):
         raise Error(
@@ -77,19 +85,19 @@ def _copy_pool(
         )
     with contextlib.ExitStack() as stack:
         identity = {"id": id_, "text": source}
-        mark = _open_mark(into, target, stack) if into and MARKS in into.containers() else None
+        mark = _open_mark(into, destination, stack) if into and MARKS in into.containers() else None
         if not mark or not mark.find(identity, options.take_over, only_look=options.dry_run):
-            refuse = functools.partial(_refuse_to_overwrite, source, target, into, labels)
+            refuse = functools.partial(_refuse_to_overwrite, source, destination, into, labels)
             refuse()
             if into and not options.dry_run:
-                mark = mark or _open_mark(into, target, stack)
+                mark = mark or _open_mark(into, destination, stack)
                 mark.begin(refuse, source=identity)
         for label in labels:
             if mark and mark.noted(label):
                 report.resumed = True
                 continue
             place = Place(source, label)
-            ContainerCopy(place, replace(place, pool=target), options, report).run(pool, writable, into)
+            ContainerCopy(place, replace(place, pool=destination), options, report).run(pool, writable, into)
             if mark and not options.dry_run:
                 mark.note(label, "copied")
         if mark and not options.dry_run:
@@ -99,15 +107,15 @@ def _copy_pool(
         into.sync()
 
 
-def _open_mark(into: Pool, target: str, stack: contextlib.ExitStack) -> Mark:
+def _open_mark(into: Pool, destination: str, stack: contextlib.ExitStack) -> Mark:
     marks = stack.enter_context(into.open_or_create_container(MARKS))
-    return stack.enter_context(contextlib.closing(Mark(marks, "", target)))
+    return stack.enter_context(contextlib.closing(Mark(marks, "", destination)))
 
 
-def _refuse_to_overwrite(source: str, target: str, into: Pool | None, labels: list[str]) -> None:
+def _refuse_to_overwrite(source: str, destination: str, into: Pool | None, labels: list[str]) -> None:
     if into and (there := sorted(set(labels).intersection(into.containers()))):
         raise Error(
             DER_EXIST,
-            f"copy {source} to {target}: it has the containers {', '.join(there)}, and no unfinished copy of "
-            "this source: copy the containers one by one, under other names, or give another pool",
+            f"copy {source} to {destination}: it has the containers {', '.join(there)}, and no unfinished copy "
+            "of this source: copy the containers one by one, under other names, or give another pool",
         )

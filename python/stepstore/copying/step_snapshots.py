@@ -1,6 +1,6 @@
 """Streams whose steps lie in one place, each kept by a snapshot of the container (Steps=snapshot).
 
-The metadata objects of each step are copied as they were at the step's snapshot. Then the target makes a
+The metadata objects of each step are copied as they were at the step's snapshot. Then the destination makes a
 snapshot of its own, and the step's key gets its epoch. In the end the objects are copied as they are now.
 """
 
@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 
 
 def replay(
-    source: Container, then: Container, target: Container, stream: Stream, items: list[Item], moved: Moved
+    source: Container,
+    then: Container,
+    destination: Container,
+    stream: Stream,
+    items: list[Item],
+    moved: Moved,
 ) -> None:
     """source: as it is now, which has the snapshots; then: as it is copied."""
     for number, segment in enumerate(stream.told["segments"]):
@@ -31,27 +36,30 @@ def replay(
         side = segment["side"]
         with (
             then.key_value(side, read_only=True) as old,
-            target.key_value(stream.target_of(number, side)) as new,
+            destination.key_value(stream.new_id_of(number, side)) as new,
         ):
             for step in _steps(old):
                 if new.get(_key(step)) is None:
                     epoch, gone = _core.step_snapshot(old[_key(step)], step)
                     if not gone:
                         with source.at_snapshot(epoch) as at_step:
-                            _copy_as_it_was(at_step, target, own, moved)
-                        epoch = make_snapshot(target, f"steps {stream.firsts[number]} {step}")
+                            _copy_as_it_was(at_step, destination, own, moved)
+                        epoch = make_snapshot(destination, f"steps {stream.firsts[number]} {step}")
                     new[_key(step)] = _core.encode_step_snapshot(step, epoch, gone)
 
 
-def _copy_as_it_was(source: Container, target: Container, items: list[Item], moved: Moved) -> None:
+def _copy_as_it_was(source: Container, destination: Container, items: list[Item], moved: Moved) -> None:
     for item in items:
         if type_of(item.source) == "key_value":
-            with source.key_value(item.source, read_only=True) as old, target.key_value(item.target) as new:
+            with (
+                source.key_value(item.source, read_only=True) as old,
+                destination.key_value(item.destination) as new,
+            ):
                 copy_key_value(old._handle, new._handle, item.keep, moved)
         else:
             with (
                 open_copied(source, item, item.source) as array,
-                open_copied(target, item, item.target, make=array) as copied,
+                open_copied(destination, item, item.destination, make=array) as copied,
             ):
                 copy_array(array, copied, moved, over=True)
 
