@@ -26,8 +26,9 @@ def claimed(destination: Pool, label: str) -> Iterator[None]:
             if lease.take() is not None:
                 raise Error(
                     DER_BUSY,
-                    f"copy to {destination.location}/{label}: another process makes or destroys this dataset, "
-                    f"or did on another machine: wait for it, or remove its claim, the key {key} of {ROOT}",
+                    f"copy to {destination.location}/{label}: another process makes or destroys this "
+                    f"dataset, or did on another machine: wait for it, or remove its claim, the key {key} "
+                    f"of {ROOT}",
                 )
             yield
 

@@ -116,6 +116,6 @@ def _refuse_to_overwrite(source: str, destination: str, into: Pool | None, label
     if into and (there := sorted(set(labels).intersection(into.containers()))):
         raise Error(
             DER_EXIST,
-            f"copy {source} to {destination}: it has the containers {', '.join(there)}, and no unfinished copy "
-            "of this source: copy the containers one by one, under other names, or give another pool",
+            f"copy {source} to {destination}: it has the containers {', '.join(there)}, and no unfinished "
+            "copy of this source: copy the containers one by one, under other names, or give another pool",
         )

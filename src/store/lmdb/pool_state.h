@@ -1,4 +1,5 @@
 // What all who have one pool open in this process share: its targets, the clock, the lock.
+// Threads: any. A forked child opens its own. Errors: those of open() below, and -DER_NO_PERM to write.
 #pragma once
 
 #include "store/lmdb/sharing/format.h"

@@ -6,7 +6,7 @@
 // waiting closes.
 //
 // Any thread may call write(). A forked child leaves it to its parent, with the target. What a turn is, and
-// how a group is run, only the caller knows.
+// how a group is run, only the caller knows. Errors: each call gets that of its own update, or -DER_CANCELED.
 #pragma once
 
 #include "base/function_ref.h"

@@ -1,5 +1,6 @@
 // LMDB's file format (data.mdb of LMDB 0.9, 64 bits), read without LMDB. It is read before an environment is
 // opened, and to find damage that would crash LMDB itself. No byte of it is trusted.
+// Threads: any. Errors: -DER_CSUM where it is said, -DER_IO; else what is wrong is given as a text.
 #pragma once
 
 #include <array>

@@ -1,4 +1,5 @@
 // WriteTransaction over a transaction of LMDB's. Only environment.cc makes them.
+// Threads: that of the transaction. Errors: MapFull, -DER_CSUM: a page is damaged, and what LMDB says.
 #pragma once
 
 #include "base/not_copied.h"

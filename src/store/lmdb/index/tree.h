@@ -18,6 +18,8 @@
 //   LMDB overwrites a page of version N at the earliest in transaction N + 3. That begins after N + 2 was
 //   committed. So a copy is right if N + 2 is not committed when the copy is complete, or if a writer keeps N
 //   (kept_version.h). Else SnapshotGone ends the transaction.
+//
+// Threads: one at a time.
 #pragma once
 
 #include "base/not_copied.h"
