@@ -759,8 +759,11 @@ class Steps(Walk):
     def _no_variable(self, name: str, step: int | None) -> str:
         names = sorted(self.definitions())
         shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "") or "none"
-        where = "the stream" if name not in names else "the current step" if step is None else f"step {step}"
-        return f"{self.location}: {where} has no variable {name!r}; the stream's variables are {shown}"
+        if name not in names:
+            return f"{self.location}: the stream has no variable {name!r}; the stream's variables are {shown}"
+        where = "the current step" if step is None else f"step {step}"
+        having = _ranges(self._handle.available_steps(self._numbers[name])) or "none that is there now"
+        return f"{self.location}: {where} has no variable {name!r}; the steps that have it: {having}"
 
     def _blocks(self, variable: Variable, step: int | None) -> list[Block]:
         return [
@@ -814,6 +817,19 @@ class Steps(Walk):
                 f"{shape}",
             )
         return first, size
+
+
+def _ranges(numbers: list[int]) -> str:
+    """[0, 1, 2, 5] as "0 to 2, 5", as far as a message can show it."""
+    most = 8
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    shown = [f"{first}" if first == last else f"{first} to {last}" for first, last in runs[:most]]
+    return ", ".join(shown) + (", ..." if len(runs) > most else "")
 
 
 def _memory(data: np.ndarray) -> np.ndarray:

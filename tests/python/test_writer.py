@@ -183,6 +183,22 @@ def test_append_and_replace(location):
         assert len(steps) == 1 and steps["x"] == 7
 
 
+def test_an_error_names_the_steps_that_have_a_variable(location):
+    with stepstore.Writer(location) as writer:
+        for number in range(9):
+            with writer.step() as step:
+                step["always"] = number
+                if number in (1, 2, 3, 6):
+                    step["rare"] = number
+    with stepstore.open_steps(location) as steps:
+        with pytest.raises(
+            stepstore.Error, match="step 8 has no variable 'rare'; the steps that have it: 1 to 3, 6$"
+        ):
+            steps.read("rare", 8)
+        with pytest.raises(stepstore.Error, match="the stream has no variable 'no'"):
+            steps["no"]
+
+
 def test_an_exception_drops_the_step_and_ends_the_writer(location):
     with pytest.raises(ZeroDivisionError), stepstore.Writer(location) as writer:
         with writer.step() as step:

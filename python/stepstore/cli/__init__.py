@@ -90,7 +90,7 @@ def options(
     _version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="Print the version of Stepstore."
+            "--version", "-V", callback=_print_version, is_eager=True, help="Print the version of Stepstore."
         ),
     ] = False,
 ) -> None:
