@@ -78,12 +78,24 @@ def _with_units(dataset: xr.Dataset, there: Mapping[str, Any]) -> xr.Dataset:
 def _refuse_other_values(location: str, name: str, variable: xr.Variable, there: Mapping[str, Any]) -> None:
     for key in DECODED:
         stored, now = there.get(f"{name}/{key}"), variable.attrs.get(key)
-        if stored is not None and now is not None and stored != now:
+        if stored is not None and now is not None and not _same(stored, now):
             raise Error(
                 DER_INVAL,
                 f"{location}: variable {name!r} has the {key} {now!r}, and the steps that are there have "
                 f"{stored!r}, which would count for both: convert it first",
             )
+
+
+def _same(one: Any, other: Any) -> bool:
+    """NaN is the same as NaN, a usual _FillValue. Units of time are the same if they decode to the same."""
+    if isinstance(one, str) and isinstance(other, str) and " since " in one and " since " in other:
+        return _moments(one) == _moments(other)
+    return bool(one == other or (one != one and other != other))
+
+
+def _moments(units: str) -> list[Any]:
+    counted = xr.Dataset({"time": ("time", [0, 1], {"units": units})})
+    return list(xr.decode_cf(counted).time.values.tolist())
 
 
 def _describe(writer: Writer, name: str, variable: xr.Variable) -> None:
