@@ -382,7 +382,7 @@ void bind_steps(nb::module_& module)
     module.def("layouts", [] {
         nb::list all;
         for (const steps::Layout* layout : steps::layouts())
-            all.append(nb::make_tuple(to_text(layout->name), to_text(steps::name_of(layout->blobs)),
+            all.append(nb::make_tuple(to_text(layout->name), to_text(steps::name_of(layout->places)),
                                       layout->chunk_size));
         return all;
     });
