@@ -42,7 +42,9 @@ def test_malformed_locations(cli, pool):
     cli.fails("cat", "./p/box", code=2, says="HI.LO")
     cli.fails("steps", "./p/box/1.2", code=2, says="object")
     cli.fails("ls", b"./p/box/\xff".decode("utf-8", "surrogateescape"), code=2, says="%xx")
-    cli.fails("steps", "./p/" + "c" * 200, code=1, says="c" * 100)
+    cli.fails("steps", "./p/" + "c" * 200, code=2, says="c" * 100)
+    cli.fails("ls", "s3://bucket/p", code=2, says="does not know")
+    cli.fails("ls", "./p/box/../other", code=2, says="part")
 
 
 def test_debug_shows_where(cli):
