@@ -14,7 +14,6 @@ import stepstore
 
 pytest.importorskip("mypy")
 HERE = Path(__file__).parent
-CLOSABLE = ("Pool", "Container", "KeyValue", "Array", "Arrays", "Steps")
 SETTINGS = HERE.parents[1] / "pyproject.toml"
 # The tree of sources: the build tree has links to it, and the stub of the extension beside the extension.
 PACKAGE = Path(stepstore.__file__).resolve().parent
@@ -72,14 +71,18 @@ def test_a_wrong_program_is_not(mypy, tmp_path):
 
 
 def stub_functions() -> dict[str, list[str]]:
-    """The parameters of each function in the stub, "Pool.connect" say. Of overloads the last."""
-    found = {}
+    """The parameters of each function in the stub, "Pool.connect" say, inherited ones too. Of overloads the
+    last."""
+    found: dict[str, list[str]] = {}
     for node in ast.parse((PACKAGE / "_core.pyi").read_text()).body:
         inside = node.body if isinstance(node, ast.ClassDef) else [node]
+        prefix = f"{node.name}." if isinstance(node, ast.ClassDef) else ""
+        for base in (one.id for one in getattr(node, "bases", ()) if isinstance(one, ast.Name)):
+            inherited = {name: given for name, given in found.items() if name.startswith(f"{base}.")}
+            found |= {prefix + name.removeprefix(f"{base}."): given for name, given in inherited.items()}
         for function in (one for one in inside if isinstance(one, ast.FunctionDef)):
-            prefix = f"{node.name}." if isinstance(node, ast.ClassDef) else ""
             found[prefix + function.name] = parameters(function)
-    return found
+    return {name: given for name, given in found.items() if not name.startswith("_")}
 
 
 def parameters(function: ast.FunctionDef) -> list[str]:
@@ -108,12 +111,8 @@ def extension_functions() -> dict[str, list[str]]:
 
 def test_the_stub_says_what_the_extension_has():
     stub, extension = stub_functions(), extension_functions()
-    shared = {"_Closable.close": "close", "_Closable.closed": "closed"}
-    closable = {name for name in extension if name.split(".")[-1] in shared.values()}
-    of_their_own = {"Completions.close", "StreamFile.close"}
-    assert closable <= {f"{name}.{what}" for name in CLOSABLE for what in shared.values()} | of_their_own
-    wanted = {name for name in extension if not name.endswith((".__str__", ".__repr__"))} - closable
-    assert wanted == set(stub) - set(shared) - of_their_own
+    wanted = {name for name in extension if not name.endswith((".__str__", ".__repr__"))}
+    assert wanted == set(stub)
     for name in wanted:
         if "arg" not in extension[name]:
             assert stub[name] == extension[name], name
