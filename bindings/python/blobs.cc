@@ -12,7 +12,6 @@ using blobs::Blobs;
 using blobs::Found;
 using blobs::Put;
 using blobs::Reader;
-using blobs::Slice;
 using blobs::Version;
 using blobs::Writer;
 // Their ends may write, and so wait.

@@ -22,10 +22,9 @@ std::string as_folder(const std::string& folder)
 
 } // namespace
 
-const std::string& checked(const std::string& key)
+void require_key(const std::string& key)
 {
     if (key.empty()) throw Error(-DER_INVAL, "the key of a blob is empty: give at least one character");
-    return key;
 }
 
 Part part_of(Slice slice, std::uint64_t size)
@@ -189,8 +188,9 @@ Found Blobs::read(const std::string& key, Slice slice, Room room, std::uint64_t 
 {
     std::array<std::byte, longest_entry> bytes, before; // a small value is copied once, into the caller's
     std::size_t size_before = 0;
+    require_key(key);
     while (true) {
-        const auto size = state_->directory.get_into(checked(key), bytes);
+        const auto size = state_->directory.get_into(key, bytes);
         if (!size) return Found::no;
         if (*size > bytes.size()) refuse_entry(state_->directory.get(key).value_or(Version()), name_of(key));
         const Entry entry = state_->decode(key, Bytes(bytes).first(*size));
@@ -216,7 +216,8 @@ std::optional<std::vector<std::byte>> Blobs::read(const std::string& key, Slice 
 
 std::optional<Info> Blobs::info(const std::string& key) const
 {
-    const auto found = state_->entry(checked(key));
+    require_key(key);
+    const auto found = state_->entry(key);
     if (!found) return std::nullopt;
     const Entry entry = state_->decode(key, *found);
     return Info{entry.size(), entry.modified, entry.number};
@@ -224,12 +225,14 @@ std::optional<Info> Blobs::info(const std::string& key) const
 
 bool Blobs::exists(const std::string& key) const
 {
-    return state_->directory.get_into(checked(key), {}).has_value();
+    require_key(key);
+    return state_->directory.get_into(key, {}).has_value();
 }
 
 std::optional<Reader> Blobs::reader(const std::string& key) const
 {
-    auto found = state_->entry(checked(key));
+    require_key(key);
+    auto found = state_->entry(key);
     if (!found) return std::nullopt;
     return Reader(*this, key, std::move(*found));
 }
@@ -266,7 +269,7 @@ bool Blobs::is_hidden() const
 
 bool Blobs::write(const std::string& key, Bytes value, Put put) const
 {
-    checked(key);
+    require_key(key);
     State& state = *state_;
     if (value.size() <= largest_small) return state.publish(key, small_entry(value), put);
     const auto use = state.numbers.take();
@@ -281,7 +284,8 @@ bool Blobs::write(const std::string& key, Bytes value, Put put) const
 
 void Blobs::touch(const std::string& key) const
 {
-    while (const auto there = state_->entry(checked(key)))
+    require_key(key);
+    while (const auto there = state_->entry(key))
         if (state_->directory.put_if(key, Bytes(*there), touched(*there))) return;
     write(key, {}, Put::only_new);
 }
@@ -295,12 +299,14 @@ void Blobs::append(const std::string& key, Bytes value) const
 
 bool Blobs::remove(const std::string& key) const
 {
-    return state_->take(checked(key));
+    require_key(key);
+    return state_->take(key);
 }
 
 bool Blobs::remove(const std::string& key, Bytes version) const
 {
-    const bool removed = state_->directory.remove_if(checked(key), version);
+    require_key(key);
+    const bool removed = state_->directory.remove_if(key, version);
     if (removed) state_->free(version);
     return removed;
 }
@@ -330,7 +336,8 @@ bool Blobs::rename(const std::string& key, const std::string& target) const
 
 void Blobs::make_folder(const std::string& folder) const
 {
-    state_->directory.put(checked(as_folder(folder)), folder_entry());
+    require_key(folder);
+    state_->directory.put(as_folder(folder), folder_entry());
 }
 
 std::uint64_t Blobs::remove_folder(const std::string& folder) const

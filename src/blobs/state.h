@@ -43,7 +43,7 @@ struct Part {
 };
 Part part_of(Slice slice, std::uint64_t size);
 
-const std::string& checked(const std::string& key); // -DER_INVAL: it is empty
+void require_key(const std::string& key); // -DER_INVAL: it is empty
 
 inline constexpr std::size_t piece = std::size_t{8} << 20; // bytes of a copy at a time
 

@@ -77,8 +77,9 @@ struct Writer::State : NotCopied {
 };
 
 Writer::Writer(Blobs blobs, const std::string& key, Put put)
-    : state_(std::make_shared<State>(std::move(blobs), checked(key), put))
+    : state_(std::make_shared<State>(std::move(blobs), key, put))
 {
+    require_key(key);
 }
 
 Writer::~Writer()

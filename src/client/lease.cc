@@ -288,7 +288,7 @@ std::optional<Lease::Seen> Lease::take(Bytes note)
     State& state = *state_;
     const std::lock_guard lock(state.mutex);
     while (true) {
-        const auto found = state.look();
+        auto found = state.look();
         if (found && found->state != LeaseState::free &&
             !(found->state == LeaseState::held_elsewhere && state.is_silent(found->record)))
             return found;

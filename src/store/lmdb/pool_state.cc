@@ -171,8 +171,8 @@ bool PoolState::forget(const RootedPath& pool, bool& alone)
 
 PoolState::PoolState(RootedPath pool, const Format& format, Permissions permissions, Descriptor lock)
     : place_(std::move(pool)), format_(format), directories_(open_directories(place_, format)),
-      permissions_(permissions), generation_(process_generation()), lock_(std::move(lock)), machine_(place_),
-      shared_(place_ / shared_name, format.targets, format.durability == Durability::power),
+      permissions_(std::move(permissions)), generation_(process_generation()), lock_(std::move(lock)),
+      machine_(place_), shared_(place_ / shared_name, format.targets, format.durability == Durability::power),
       writers_(place_ / writers_name, format.targets + 1),
       reservations_(
           writers_, format.targets + 1,
