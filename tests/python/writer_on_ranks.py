@@ -27,6 +27,7 @@ def main():
                     step.put("own", writer.rank, local=True)
                     if writer.rank == 0:
                         step["time"] = 0.5 * number
+        world.barrier()  # rank 0 ends the stream
         with stepstore.open_steps(location) as steps:
             assert len(steps) == 3 and steps.ended
             for number in range(3):
@@ -51,6 +52,7 @@ def main():
         assert rank == 1
     except stepstore.Error as error:
         assert error.name == "DER_CANCELED", error
+    world.barrier()
     with stepstore.open_steps(f"{directory}/pool/box/failing") as steps:
         assert len(steps) == 1
     world.barrier()
