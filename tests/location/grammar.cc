@@ -124,17 +124,17 @@ TEST(Grammar, TellsWhatPoolsOfAFormHave)
 TEST(Grammar, SpellsAPlaceInOneWay)
 {
     const std::pair<const char*, const char*> spelled[] = {
-        {"run", "/work/run"},
-        {"./a//b/./c/", "/work/a/b/c"},
-        {"../run", "/work/../run"},
+        {"run", "/home/run"},
+        {"./a//b/./c/", "/home/a/b/c"},
+        {"../run", "/home/../run"},
         {"/data//run/", "/data/run"},
         {"/", "/"},
-        {".", "/work"},
-        {"stepstore://run", "/work/run"},
+        {".", "/home"},
+        {"stepstore://run", "/home/run"},
         {"local:weather", "local:weather"},
         {"local:weather/", "local:weather"},
         {"local:weather//box/./a", "local:weather/box/a"},
-        {"local:./weather", "/work/weather"},
+        {"local:./weather", "/home/weather"},
         {"local:/data/run", "/data/run"},
         {"rados://pool", "rados://pool"},
         {"rados://pool/", "rados://pool"},
@@ -143,11 +143,11 @@ TEST(Grammar, SpellsAPlaceInOneWay)
         {"stepstore://daos://tank/box/./a", "daos://tank/box/a"},
     };
     for (const auto& [location, expected] : spelled) {
-        EXPECT_EQ(absolute_location(location, "/work"), expected) << location;
-        EXPECT_EQ(absolute_location(expected, "/work"), expected) << location << ": is not stable";
+        EXPECT_EQ(absolute_location(location, "/home"), expected) << location;
+        EXPECT_EQ(absolute_location(expected, "/home"), expected) << location << ": is not stable";
     }
     EXPECT_EQ(absolute_location("run", "/"), "/run");
-    expect_told(told([] { return absolute_location("s3://bucket", "/work"); }), "bad does not know",
+    expect_told(told([] { return absolute_location("s3://bucket", "/home"); }), "bad does not know",
                 "s3://bucket");
 }
 

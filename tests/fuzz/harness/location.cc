@@ -11,8 +11,8 @@ FUZZ(location, parse)
     parse_object(text);
     const LocationParts parts = parse_location(text);
     parse_names(parts.rest, text);
-    const std::string one = absolute_location(text, "/work");
-    if (absolute_location(one, "/work") != one) std::abort();
+    const std::string one = absolute_location(text, "/home");
+    if (absolute_location(one, "/home") != one) std::abort();
 }
 
 } // namespace stepstore
