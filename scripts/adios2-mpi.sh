@@ -41,10 +41,26 @@ for feature in SST DataMan HDF5 Python Campaign ZeroMQ SZ CURL OpenSSL \
     Catalyst XRootD AWSSDK MHS; do
     off+=("-DADIOS2_USE_$feature=OFF")
 done
+# ADIOS2's own sources are compiled several at once, which takes less time. Those of other projects
+# in it cannot be, nor two of its own, and one header has no guard.
+header=$work/src/source/adios2/operator/OperatorFactory.h
+grep -q '#pragma once' "$header" || sed -i '1i #pragma once' "$header"
+cat >"$work/unity.cmake" <<'END'
+if(CMAKE_CURRENT_SOURCE_DIR STREQUAL CMAKE_SOURCE_DIR)
+  set(CMAKE_UNITY_BUILD ON)
+  cmake_language(DEFER CALL set_source_files_properties
+    ${CMAKE_SOURCE_DIR}/source/adios2/engine/bp5/BP5Reader.cpp
+    ${CMAKE_SOURCE_DIR}/source/adios2/helper/adiosString.cpp
+    TARGET_DIRECTORY adios2_core PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+else()
+  set(CMAKE_UNITY_BUILD OFF)
+endif()
+END
 quiet_step "configure ADIOS2" "$log/adios2-configure.log" \
     cmake -S "$work/src" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=Release \
     -DCMAKE_INSTALL_PREFIX="$ADIOS2_MPI_PREFIX" -DADIOS2_USE_MPI=ON -DADIOS2_USE_Fortran=ON \
     "${with[@]}" "${off[@]}" -DBUILD_TESTING=OFF -DADIOS2_BUILD_EXAMPLES=OFF -DCMAKE_INSTALL_LIBDIR=lib \
+    -DCMAKE_PROJECT_INCLUDE="$work/unity.cmake" \
     -DCMAKE_INSTALL_RPATH='$ORIGIN;$ORIGIN/../lib'
 quiet_step "build ADIOS2" "$log/adios2-build.log" cmake --build "$work/build" --parallel "$JOBS"
 quiet_step "install ADIOS2" "$log/adios2-install.log" cmake --install "$work/build"
