@@ -3,6 +3,8 @@
 
 #include "location/find/location.h"
 
+#include <filesystem>
+
 namespace stepstore::python {
 
 void bind_locations(nb::module_& module)
@@ -50,10 +52,16 @@ void bind_locations(nb::module_& module)
         nb::arg("rest"));
     module.def(
         "absolute_location",
-        [](const std::string& text, const std::string& directory) {
-            return to_text(absolute_location(text, directory));
+        [](const std::string& text) {
+            const LocationParts parts = parse_location(text);
+            // Only of a relative path: the working directory may be gone.
+            const bool relative = parts.form.scheme.empty() && parts.label.empty() && parts.path[0] != '/';
+            const std::string found =
+                absolute_location(text, relative ? std::filesystem::current_path().string() : "");
+            return nb::steal(
+                PyUnicode_DecodeFSDefaultAndSize(found.data(), static_cast<Py_ssize_t>(found.size())));
         },
-        nb::arg("text"), nb::arg("directory"));
+        nb::arg("text"));
     module.def(
         "capabilities", [](const std::string& text) { return capabilities_of(text); }, nb::arg("text"));
     module.def(

@@ -61,10 +61,10 @@ public:
             if (!options.set(name, value)) throw Error(-DER_INVAL, unknown_option(name));
         const std::string key = "opening '" + location + "' for " + (append ? "appending" : "writing");
         const auto ranks = group_of(key, group, handle, timeout);
-        open_->rank = ranks->rank();
-        open_->size = ranks->size();
+        rank_ = ranks->rank();
+        size_ = ranks->size();
         open_->writer.emplace(location, options, ranks);
-        open_->location = open_->writer->location().text();
+        location_ = open_->writer->location().text();
     }
     ~StepWriterHandle()
     {
@@ -80,15 +80,19 @@ public:
             Open& open = *open_;
             const std::lock_guard lock(open.mutex);
             if (!open.writer)
-                throw Error(-DER_NO_HDL, "this writer of " + open.location + " is closed: open another one");
+                throw Error(-DER_NO_HDL, "this writer of " + location_ + " is closed: open another one");
             return body(*open.writer);
         });
     }
     void close()
     {
-        if (closed()) return;
-        use([](Writer& writer) { writer.close(); });
-        drop();
+        if (!open_.mine()) return; // the parent's
+        unlocked([&] {
+            Open& open = *open_;
+            const std::lock_guard lock(open.mutex);
+            if (open.writer) open.writer->close();
+            open.writer.reset();
+        });
     }
     void drop() // without close(): the stream is not marked as ended
     {
@@ -107,9 +111,10 @@ public:
             return !open.writer;
         });
     }
-    std::string location() { return open_->location; }
-    int rank() { return open_->rank; }
-    int size() { return open_->size; }
+    // Known in a forked child too.
+    const std::string& location() const { return location_; }
+    int rank() const { return rank_; }
+    int size() const { return size_; }
 
 private:
     static std::string unknown_option(const std::string& name)
@@ -123,10 +128,10 @@ private:
     struct Open {
         std::mutex mutex; // of OwnState::stream_writer: guards writer
         std::optional<Writer> writer;
-        std::string location;
-        int rank = 0, size = 1;
     };
     OfProcess<OwnState::stream_writer, Open> open_ = std::make_shared<Open>();
+    std::string location_;
+    int rank_ = 0, size_ = 1;
 };
 
 std::uint64_t define(StepWriterHandle& self, const nb::bytes& name, const std::string& type,

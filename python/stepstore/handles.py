@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +28,7 @@ class Waits:
 
     def __init__(self, location: str, read_only: bool = False) -> None:
         self.location = location
-        self.elsewhere = _core.absolute_location(location, os.getcwd())  # the same in any directory
+        self.elsewhere = _core.absolute_location(location)  # the same in any directory
         self.read_only = read_only
         self._queues: Queues | None = None
 

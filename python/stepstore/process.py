@@ -2,7 +2,7 @@
 
 A child has a copy of all that its parent had, and one thread. A lock that another thread held stays locked in
 it for ever. So everything in this package that has a lock is held in a PerProcess, which a child begins anew
-(`style.own_state` looks that there is no other). What is refused to a child lies in C++.
+(`style.own_state` looks that there is no other). State that a child must not use lies in C++.
 """
 
 from __future__ import annotations

@@ -226,7 +226,7 @@ class Steps(Walk):
         settings = {name: str(value) for name, value in options.items()}
         super().__init__(_open(location, stream, open_timeout, snapshot, settings))
         self._stream = stream
-        self._opened_with = _core.absolute_location(location, os.getcwd()), open_timeout, snapshot, settings
+        self._opened_with = _core.absolute_location(location), open_timeout, snapshot, settings
         self._reversed = self._handle.column_major()
         # What the handle has told so far, by the variables' numbers. It only grows.
         self._definitions: list[_Definition] = []

@@ -51,8 +51,8 @@ class Writer:
     Parameters
     ----------
     location : str or path
-        POOL[/CONTAINER[/STREAM]]. What is missing is made. Without them the container is "default" and the
-        stream "main".
+        POOL[/CONTAINER[/STREAM]]. It is made if it is missing. Without them the container is "default" and
+        the stream "main".
     append : bool, optional
         Continue a stream that is there. By default it is replaced.
     comm : str or mpi4py communicator, optional

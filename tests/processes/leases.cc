@@ -119,7 +119,7 @@ protected:
             change_record([](LeaseRecord& record) { ++record.holder.started; });
     }
 
-    // What is published: a number, which each holder makes greater by one.
+    // The value that is published is a number. Each holder makes it greater by one.
     KeyValue number() const { return object_of(container_of(pool), 77, ""); }
     static std::uint64_t value_in(const KeyValue& object)
     {

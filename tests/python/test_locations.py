@@ -65,4 +65,15 @@ def test_objects() -> None:
 def test_what_lies_there(pool: stepstore.Pool) -> None:
     found, rest, _ = _core.find_pool(f"{pool.location}/box/1.2/key/")
     assert (found, rest) == (pool.location, "box/1.2/key/")
-    assert _core.absolute_location(found, os.getcwd()) == found
+    assert _core.absolute_location(found) == found
+
+
+def test_an_absolute_location_needs_no_working_directory(pool: stepstore.Pool, tmp_path: Path) -> None:
+    (tmp_path / "gone").mkdir()
+    before = Path.cwd()
+    try:
+        os.chdir(tmp_path / "gone")
+        (tmp_path / "gone").rmdir()
+        assert stepstore.Pool.connect(pool.location).location == pool.location
+    finally:
+        os.chdir(before)

@@ -244,6 +244,12 @@ def test_a_forked_child_is_refused_and_leaves_the_parents_step_alone(location):
             if child == 0:
                 signal.alarm(60)
                 try:
+                    shown = repr(writer)
+                except stepstore.Error:
+                    os._exit(3)
+                if "run" not in shown:
+                    os._exit(4)
+                try:
                     step["x"] = 2
                 except stepstore.Error as error:
                     os._exit(0 if error.name == "DER_NO_HDL" else 1)

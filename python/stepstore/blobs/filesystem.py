@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import datetime
 import errno
-import os
 from contextlib import suppress
 from glob import has_magic
 from typing import Any
@@ -94,7 +93,7 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
         text: str = stringify_path(path)
         text = text.removeprefix("stepstore://").removeprefix("stepstore:")
         try:
-            return _core.absolute_location(text, os.getcwd()) if text else ""
+            return _core.absolute_location(text) if text else ""
         except Error as error:
             raise OSError(errno.EINVAL, str(error)) from error
 

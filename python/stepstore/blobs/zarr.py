@@ -65,7 +65,7 @@ class Store(_ZarrStore):
         self, location: str | os.PathLike[str], *, read_only: bool = False, snapshot: str | int | None = None
     ) -> None:
         super().__init__(read_only=read_only or snapshot is not None)
-        self._location = _core.absolute_location(os.fspath(location), os.getcwd())
+        self._location = _core.absolute_location(os.fspath(location))
         self._snapshot = snapshot
         self._blobs: Blobs | None = None
         self._prefix = ""

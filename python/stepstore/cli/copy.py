@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -187,4 +186,4 @@ def _pool_of(target: str) -> str:
     address = resolve(target, may_be_new=True)
     if address.container:
         usage_error(f"{target!r}: fields are copied to a pool, which has a container for each dataset")
-    return _core.absolute_location(address.pool, os.getcwd())
+    return _core.absolute_location(address.pool)

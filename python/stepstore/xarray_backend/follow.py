@@ -107,7 +107,7 @@ class StepstoreAccessor:
         Parameters
         ----------
         location : str or path
-            POOL[/CONTAINER[/STREAM]]. What is missing is made.
+            POOL[/CONTAINER[/STREAM]]. It is made if it is missing.
         append : bool, optional
             Continue the stream that is there: only the variables with the dimension `step` are written. By
             default it is replaced.

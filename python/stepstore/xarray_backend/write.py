@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Hashable, Mapping
 from typing import Any
 
@@ -41,6 +42,10 @@ def write_dataset(dataset: xr.Dataset, location: str, append: bool, options: Map
         _refuse_other_values(location, str(name), variable, there)
     with Writer(location, append=append, **options) as writer:
         first = len(writer) == 0
+        if append:  # another program may have been faster, and has left the stream by now
+            there = _attributes_at(location)
+            for name, variable in variables.items():
+                _refuse_other_values(location, str(name), variable, there)
         for name, value in attributes.items():
             writer.set_attribute(str(name), value)
         for name, variable in variables.items():
@@ -89,7 +94,8 @@ def _refuse_other_values(location: str, name: str, variable: xr.Variable, there:
 def _same(one: Any, other: Any) -> bool:
     """NaN is the same as NaN, a usual _FillValue. Units of time are the same if they decode to the same."""
     if isinstance(one, str) and isinstance(other, str) and " since " in one and " since " in other:
-        return _moments(one) == _moments(other)
+        with contextlib.suppress(ValueError):  # what is stored is no unit of time
+            return _moments(one) == _moments(other)
     return bool(one == other or (one != one and other != other))
 
 
