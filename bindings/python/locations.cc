@@ -12,6 +12,7 @@ void bind_locations(nb::module_& module)
     nb::class_<Capabilities>(module, "Capabilities")
         .def_ro("own_store", &Capabilities::own_store)
         .def_ro("directory", &Capabilities::directory)
+        .def_ro("versions", &Capabilities::versions)
         .def_ro("one_machine", &Capabilities::one_machine)
         .def_ro("network", &Capabilities::network)
         .def_ro("keeps_copies", &Capabilities::keeps_copies)
@@ -55,7 +56,7 @@ void bind_locations(nb::module_& module)
         [](const std::string& text) {
             const LocationParts parts = parse_location(text);
             // Only of a relative path: the working directory may be gone.
-            const bool relative = parts.form.scheme.empty() && parts.label.empty() && parts.path[0] != '/';
+            const bool relative = parts.is_path() && parts.label.empty() && parts.path[0] != '/';
             const std::string found =
                 absolute_location(text, relative ? std::filesystem::current_path().string() : "");
             return nb::steal(

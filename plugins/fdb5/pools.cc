@@ -54,7 +54,7 @@ const std::map<std::string, Strategy>& strategies()
 std::string absolute(const fdb5::Config& config, const std::string& pool)
 {
     const LocationParts parts = translated([&] { return parse_location(pool); });
-    if (!parts.form.scheme.empty() || (!parts.label.empty() && parts.rest.empty())) return pool;
+    if (!parts.is_path() || (!parts.label.empty() && parts.rest.empty())) return pool;
     if (parts.path.starts_with('~')) return config.expandPath(parts.path).asString();
     return parts.path.starts_with('/') ? parts.path : eckit::PathName(parts.path).fullName().asString();
 }

@@ -311,6 +311,14 @@ bool lies_at(int fd, const RootedPath& place)
            fstat(fd, &open) == 0 && named.st_dev == open.st_dev && named.st_ino == open.st_ino;
 }
 
+std::uint64_t links_of(const RootedPath& place)
+{
+    struct stat status {};
+    // An open asks the server of a file for what it is now.
+    if (const Descriptor fd = open_file(place, O_RDONLY)) return fstat(fd.get(), &status) == 0 ? status.st_nlink : 0;
+    return fstatat(place.root(), place.below().c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 ? status.st_nlink : 0;
+}
+
 bool exists(const RootedPath& place)
 {
     struct stat status {};
@@ -340,16 +348,33 @@ int make_directories(const RootedPath& place)
 
 int rename_file(const RootedPath& from, const RootedPath& to)
 {
-    const Descriptor parent = open_parent(from);
-    return parent ? result_of(renameat(parent.get(), from.name().c_str(), parent.get(), to.name().c_str()))
+    const Descriptor source = open_parent(from);
+    const Descriptor target = source ? open_parent(to) : Descriptor();
+    return target ? result_of(renameat(source.get(), from.name().c_str(), target.get(), to.name().c_str()))
                   : errno;
 }
 
 int link_file(const RootedPath& from, const RootedPath& to)
 {
-    const Descriptor parent = open_parent(from);
-    return parent ? result_of(linkat(parent.get(), from.name().c_str(), parent.get(), to.name().c_str(), 0))
+    const Descriptor source = open_parent(from);
+    const Descriptor target = source ? open_parent(to) : Descriptor();
+    return target ? result_of(linkat(source.get(), from.name().c_str(), target.get(), to.name().c_str(), 0))
                   : errno;
+}
+
+int make_note(const RootedPath& place, const std::string& text)
+{
+    const Descriptor parent = open_parent(place);
+    return parent ? result_of(symlinkat(text.c_str(), parent.get(), place.name().c_str())) : errno;
+}
+
+std::optional<std::string> read_note(const RootedPath& place)
+{
+    const Descriptor parent = open_parent(place);
+    char text[PATH_MAX];
+    const ssize_t length = parent ? readlinkat(parent.get(), place.name().c_str(), text, sizeof text) : -1;
+    if (length < 0) return std::nullopt;
+    return std::string(text, static_cast<std::size_t>(length));
 }
 
 int remove(const RootedPath& place)
@@ -373,7 +398,22 @@ int remove_tree(const RootedPath& place)
 
 namespace {
 
-std::vector<std::string> read_names(Descriptor fd, const RootedPath& directory)
+NameKind kind_of(int directory, const dirent& entry)
+{
+    unsigned char type = entry.d_type;
+    if (type == DT_UNKNOWN) {
+        struct stat status {};
+        if (fstatat(directory, static_cast<const char*>(entry.d_name), &status, AT_SYMLINK_NOFOLLOW) == 0)
+            type = IFTODT(status.st_mode);
+    }
+    return type == DT_REG   ? NameKind::file
+           : type == DT_LNK ? NameKind::note
+           : type == DT_DIR ? NameKind::directory
+                            : NameKind::other;
+}
+
+void read_directory(Descriptor fd, const RootedPath& directory,
+                    FunctionRef<void(int directory, const dirent&)> each)
 {
     DIR* stream = fd ? fdopendir(fd.get()) : nullptr;
     if (stream == nullptr) {
@@ -382,16 +422,21 @@ std::vector<std::string> read_names(Descriptor fd, const RootedPath& directory)
                            "cannot list the directory" + (error == EACCES ? owner_of(directory) : ""));
     }
     fd.release(); // the stream's now
-    std::vector<std::string> names;
+    const std::unique_ptr<DIR, int (*)(DIR*)> closed(stream, &closedir);
     errno = 0;
     while (const dirent* entry = readdir(stream)) {
-        const std::string name = entry->d_name;
-        if (name != "." && name != "..") names.push_back(name);
+        const std::string_view name(static_cast<const char*>(entry->d_name));
+        if (name != "." && name != "..") each(dirfd(stream), *entry);
         errno = 0;
     }
-    const int error = errno;
-    closedir(stream);
-    if (error != 0) throw system_error(error, directory, "cannot list the directory");
+    if (errno != 0) fail_errno(directory, "cannot list the directory");
+}
+
+std::vector<std::string> read_names(Descriptor fd, const RootedPath& directory)
+{
+    std::vector<std::string> names;
+    read_directory(std::move(fd), directory,
+                   [&](int, const dirent& entry) { names.emplace_back(entry.d_name); });
     std::ranges::sort(names);
     return names;
 }
@@ -408,6 +453,16 @@ void sync_names(const Descriptor& fd, const std::string& directory)
 std::vector<std::string> names_in(const RootedPath& directory)
 {
     return read_names(open_file(directory, O_RDONLY | O_DIRECTORY), directory);
+}
+
+bool for_each_name(const RootedPath& directory, FunctionRef<void(const char*, NameKind)> each)
+{
+    Descriptor fd = open_file(directory, O_RDONLY | O_DIRECTORY);
+    if (!fd && errno == ENOENT) return false;
+    read_directory(std::move(fd), directory, [&](int at, const dirent& entry) {
+        each(static_cast<const char*>(entry.d_name), kind_of(at, entry));
+    });
+    return true;
 }
 
 void sync_directory(const RootedPath& directory)

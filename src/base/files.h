@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/bytes.h"
+#include "base/function_ref.h"
 
 #include <cstdint>
 #include <memory>
@@ -118,20 +119,29 @@ bool lies_at(int fd, const RootedPath& place); // the open file is the one of th
 bool same_file(int one, int other, const std::string& where);
 // No name leads to the file any more.
 bool unlinked(int fd, const std::string& where);
+std::uint64_t links_of(const RootedPath& place); // names that lead to the file; 0: there is none
 bool exists(const RootedPath& place);    // also as a link that leads nowhere
 bool can_write(const RootedPath& place); // by its permissions; errno when not
 
 // 0 or the errno. remove: a file or a link, or an empty directory.
 int make_directory(const RootedPath& place);
 int make_directories(const RootedPath& place); // with those above it that are missing; 0 where all are there
-int rename_file(const RootedPath& from, const RootedPath& to); // in one directory
-int link_file(const RootedPath& from, const RootedPath& to);   // in one directory; EEXIST
+int rename_file(const RootedPath& from, const RootedPath& to); // also into another directory
+int link_file(const RootedPath& from, const RootedPath& to);   // the same; EEXIST
+// A name that holds a short text, made at once: a symbolic link, which nobody follows. EEXIST.
+int make_note(const RootedPath& place, const std::string& text);
+// nullopt and errno on failure: EINVAL, it is a file or a directory.
+std::optional<std::string> read_note(const RootedPath& place);
 int remove(const RootedPath& place);
 int remove_tree(const RootedPath& place); // with all that is below it; links are removed and not followed
 
 // The names in a directory, without . and .., sorted. Throws when it cannot be
 // read.
 std::vector<std::string> names_in(const RootedPath& directory);
+// Calls `each` with every name in a directory, in any order. False: there is no such directory. Throws when it
+// cannot be read.
+enum class NameKind : std::uint8_t { file, note, directory, other };
+bool for_each_name(const RootedPath& directory, FunctionRef<void(const char* name, NameKind kind)> each);
 // fsync of a directory: the names in it survive a power failure.
 void sync_directory(const RootedPath& directory);
 void sync_directory(const std::string& directory);

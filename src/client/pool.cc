@@ -29,6 +29,16 @@ const Library& library_of(const LocationForm& form)
                     ": pools of a DAOS system are made and destroyed by its administrator: " + command);
 }
 
+// A path says nothing of the kind of its pool. One in files gets the form that says what such pools can do.
+std::string with_form(const LocationParts& parts, const std::string& location)
+{
+    if (!parts.is_path() || !parts.form.scheme.empty()) return location;
+    std::error_code ignored;
+    const std::string directory = parts.after_local ? pool_path(location) : parts.path;
+    return std::filesystem::exists(directory + "/shared", ignored) ? std::string(shared_form.scheme) + directory
+                                                                    : location;
+}
+
 } // namespace
 
 LibraryInit::LibraryInit(std::shared_ptr<const Library> library) : library_(std::move(library))
@@ -75,11 +85,12 @@ Pool Pool::connect(const std::string& location, Access access)
     if (!parts.form.capabilities.own_store)
         name = without_empty_parts(parts.names.front() + "/" + parts.rest);
     // For daos_pool_connect a bare name is a label, for our users a path.
-    else if (!name.empty() && name.find('/') == std::string::npos && !parts.after_local)
+    else if (!name.empty() && name.find('/') == std::string::npos && !parts.after_local &&
+             parts.form.scheme.empty())
         name.insert(0, "./");
     const Library& library = library_of(parts.form);
     Pool pool;
-    pool.state_ = std::make_shared<State>(unowned(library), name, location, access);
+    pool.state_ = std::make_shared<State>(unowned(library), name, with_form(parts, location), access);
     return pool;
 }
 

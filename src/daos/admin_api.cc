@@ -6,6 +6,7 @@
 #include "daos/call.h"
 #include "daos/location.h"
 #include "daos/resources.h"
+#include "location/location.h"
 
 #include <atomic>
 #include <cstring>
@@ -73,7 +74,7 @@ int give_object(store::Container& container, const store::ObjectId& id, store::E
         store::ListPosition position;
         while (!position.done)
             container.kv_list(
-                id, position, [&](stepstore::Bytes, std::uint64_t) { return ++object.keys > 0; }, epoch);
+                id, position, [&](stepstore::Bytes) { return ++object.keys > 0; }, epoch);
     } else if (sizes && daos_is_array(object.oid)) {
         if (const auto attributes = container.array_attributes(id, epoch)) {
             object.size = container.array_size(id, *attributes, epoch);
@@ -150,7 +151,8 @@ int stepstore_pool_path(const char* pool, char* path, size_t* size)
 {
     return administer("stepstore_pool_path", [&] {
         require(size, "size");
-        const std::string found = pool_path(pool);
+        std::string found = pool_path(pool);
+        if (capabilities_of(found).directory) found = parse_location(found).path;
         const std::size_t room = std::exchange(*size, found.size() + 1);
         if (!path) return 0;
         if (room < *size)

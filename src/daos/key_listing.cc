@@ -106,7 +106,7 @@ void list_keys(KeyValueResource& object, store::Epoch epoch, std::uint32_t* nr, 
     Pieces pieces(*sgl);
     std::uint32_t count = 0;
     std::size_t too_long = 0;
-    const auto take = [&](Bytes key, std::uint64_t) {
+    const auto take = [&](Bytes key) {
         if (count == room) return false;
         if (!pieces.append(key)) {
             too_long = key.size();

@@ -209,7 +209,7 @@ int stepstore_kv_list_below(daos_handle_t oh, daos_handle_t th, const char* pref
         const auto epoch = object->read_epoch(th);
         store::ListPosition position;
         const store::KeyFilter filter{as_bytes(prefix), delimiter};
-        const auto take = [&](Bytes key, std::uint64_t) {
+        const auto take = [&](Bytes key) {
             ended = each(reinterpret_cast<const char*>(key.data()), key.size(), arg);
             return ended == 0;
         };

@@ -38,16 +38,17 @@ std::string without_last_slashes(std::string path)
 // What it says of a pool of this machine: all that follows `local:` is a path or, without a '/', a label.
 struct Named {
     std::string path, label; // one of them
+    std::string scheme = {}; // before the path
 };
 Named named(const std::string& pool)
 {
     const LocationParts parts = parse_location(pool);
     if (!parts.form.capabilities.directory)
         invalid("'" + pool +
-                "' is not a pool of this machine, and this call serves no other: give a path, local:LABEL, "
+                "' is not a pool of this machine, and this call serves no other: give a path, shared:PATH, local:LABEL, "
                 "or rados://CEPHPOOL[/NAMESPACE]; for a DAOS system use its own tools (daos, dmg)");
     if (parts.after_local && parts.path.find('/') == std::string::npos) return {"", parts.path};
-    return {parts.path, ""};
+    return {parts.path, "", std::string(parts.form.scheme)};
 }
 
 std::string absolute(std::string_view path)
@@ -101,8 +102,8 @@ std::string pool_path(const char* pool)
 {
     require(pool, "the pool's name");
     if (is_of_backend(pool)) return without_last_slashes(pool);
-    const auto [path, label] = named(pool);
-    if (label.empty()) return absolute(path);
+    const auto [path, label, scheme] = named(pool);
+    if (label.empty()) return scheme + absolute(path);
     require_label(label, false);
     return root_directory() + "/" + label;
 }
@@ -140,7 +141,7 @@ std::string find_pool_of_daos(const char* pool)
     require(pool, "the pool's name");
     const std::string name(pool);
     const bool bare = !name.empty() && name.find('/') == std::string::npos;
-    if (!bare || name.starts_with(local_scheme)) return find_pool(pool);
+    if (!bare || name.starts_with(local_scheme) || !form_of(name).scheme.empty()) return find_pool(pool);
     return find_pool((std::string(local_scheme) + name).c_str());
 }
 

@@ -8,6 +8,7 @@ struct Capabilities {
     bool own_store;     // Stepstore's store. Else a DAOS system: its libdaos places dkeys by its own hash,
                         // snapshots have no names, and its own tools make, list and check what is there
     bool directory;     // a directory of a file system, in which other files may lie beside the objects
+    bool versions;      // keeps epochs: snapshots, and reads at one
     bool one_machine;   // belongs to one machine at a time. Else machines share it
     bool network;       // each request is a round trip
     bool keeps_copies;  // the medium itself keeps copies on several machines

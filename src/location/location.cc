@@ -20,15 +20,27 @@ constexpr LocationForm forms[] = {
      0,
      {.own_store = true,
       .directory = true,
+      .versions = true,
       .one_machine = true,
       .network = false,
       .keeps_copies = false,
       .watches = false,
       .verifies_keys = false}},
+    {"shared:",
+     0,
+     {.own_store = true,
+      .directory = true,
+      .versions = false,
+      .one_machine = false,
+      .network = false,
+      .keeps_copies = false,
+      .watches = false,
+      .verifies_keys = true}},
     {"rados://",
      2,
      {.own_store = true,
       .directory = false,
+      .versions = true,
       .one_machine = false,
       .network = true,
       .keeps_copies = true,
@@ -38,6 +50,7 @@ constexpr LocationForm forms[] = {
      1,
      {.own_store = false,
       .directory = false,
+      .versions = true,
       .one_machine = false,
       .network = true,
       .keeps_copies = true,
@@ -80,13 +93,14 @@ bool is_control(char c)
 } // namespace
 
 const LocationForm& path_form = forms[0];
-const LocationForm& rados_form = forms[1];
+const LocationForm& shared_form = forms[1];
+const LocationForm& rados_form = forms[2];
 
 void refuse_location(std::string_view location, const std::string& why)
 {
     throw Error(-DER_INVAL, "the location '" + std::string(location) + "' " + why +
-                                "; a location is PATH, POOL/CONTAINER or POOL/CONTAINER/STREAM, or "
-                                "daos://POOL/CONTAINER[/STREAM], or "
+                                "; a location is PATH, POOL/CONTAINER or POOL/CONTAINER/STREAM, shared: and "
+                                "one of these, or daos://POOL/CONTAINER[/STREAM], or "
                                 "rados://CEPHPOOL[/NAMESPACE[/CONTAINER[/STREAM]]]");
 }
 
@@ -104,7 +118,7 @@ LocationParts parse_location(std::string_view location)
     LocationParts parts{form_of(location)};
     std::string_view left = without_url(location);
     left.remove_prefix(parts.form.scheme.size());
-    if (!parts.form.scheme.empty()) {
+    if (!parts.is_path()) {
         parts.pool = parts.form.scheme;
         for (unsigned name = 0; name < parts.form.names; ++name)
             parts.pool += (name > 0 ? "/" : "") + parts.names.emplace_back(take_part(left));
@@ -114,7 +128,7 @@ LocationParts parse_location(std::string_view location)
         parts.rest = left;
         return parts;
     }
-    parts.after_local = left.starts_with(local_scheme);
+    parts.after_local = parts.form.scheme.empty() && left.starts_with(local_scheme);
     if (parts.after_local) left.remove_prefix(local_scheme.size());
     if (left.empty()) refuse_location(location, "is empty");
     parts.path = left;
@@ -146,8 +160,8 @@ std::string without_empty_parts(std::string_view path)
 std::string absolute_location(std::string_view location, std::string_view directory)
 {
     const LocationParts parts = parse_location(location);
-    const bool is_path = parts.form.scheme.empty() && parts.label.empty();
-    std::string whole = parts.form.scheme.empty() ? "" : parts.pool;
+    const bool is_path = parts.is_path() && parts.label.empty();
+    std::string whole = parts.is_path() ? std::string(parts.form.scheme) : parts.pool;
     if (!parts.label.empty()) whole = std::string(local_scheme) + parts.label;
     const std::string path =
         is_path && !parts.path.starts_with('/') ? std::string(directory) + "/" + parts.path : parts.path;
@@ -157,7 +171,7 @@ std::string absolute_location(std::string_view location, std::string_view direct
         whole += '/';
         whole += part;
     }
-    if (whole.empty()) return "/";
+    if (is_path && whole.size() == parts.form.scheme.size()) return whole + "/";
     if (whole.ends_with('/')) whole.pop_back(); // an empty namespace, with nothing after it
     return whole;
 }

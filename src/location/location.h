@@ -2,6 +2,7 @@
 // and no environment. What lies at a location is found by location/find.
 //
 //   PATH, local:PATH             A path of a file system: a pool, or a place in one. A bare name is a path.
+//   shared:PATH                  A path too, of a pool in files, which machines may share.
 //   local:LABEL[/REST]           LABEL, without '/', may be the label or UUID of a pool under the root
 //                                directory. Only a look tells whether it is that or a path.
 //   rados://CEPHPOOL[/NAMESPACE[/REST]]
@@ -27,8 +28,8 @@
 namespace stepstore {
 
 struct LocationForm {
-    std::string_view scheme; // "rados://"; empty: paths and labels
-    unsigned names = 0;      // parts after the scheme that name the pool: the first one is not empty
+    std::string_view scheme; // "rados://", "shared:"; empty: paths and labels
+    unsigned names = 0;      // parts after the scheme that name the pool: the first one is not empty. 0: a path
     Capabilities capabilities;
 };
 
@@ -41,15 +42,17 @@ inline const Capabilities& capabilities_of(std::string_view location)
 extern const LocationForm& rados_form;
 // Of pools whose path is a directory.
 extern const LocationForm& path_form;
+extern const LocationForm& shared_form;
 
 struct LocationParts {
     const LocationForm& form;
-    // Of a form with a scheme.
+    bool is_path() const { return form.names == 0; }
+    // Of a form that is no path.
     std::vector<std::string> names = {}; // as many as the form has
     std::string pool = {};               // as Pool::connect takes it: the scheme and the names
     std::string rest = {};               // what follows the pool, as it was given
     // Of a path.
-    std::string path = {}; // after local:. How much of it is the pool, only a look tells. Not empty
+    std::string path = {}; // after local: or shared:. How much of it is the pool, only a look tells. Not empty
     bool after_local = false;
     std::string label = {}; // after local:, the first part, if it has the form of a label or UUID
 };

@@ -16,7 +16,7 @@
 #include "store/failure.h"
 #include "store/object.h"
 #include "store/pool_core.h"
-#include "store/store.h"
+#include "store/versioned.h"
 
 #include <algorithm>
 #include <map>
@@ -94,7 +94,7 @@ std::uint64_t mark_everywhere(PoolCore& core, std::uint32_t id)
     return std::ranges::max(passed);
 }
 
-// Container::query() and Pool::containers() share it.
+// Versionedquery() of a container and containers() of a pool share it.
 ContainerInfo describe(ReadTransaction& meta, const std::string& path, std::uint64_t id)
 {
     const ContainerRecord record = read_container(meta, path, id);
@@ -188,7 +188,7 @@ std::uint64_t find_container(ReadTransaction& meta, const std::string& path, std
     return number_at(meta, uuid ? by_uuid(*uuid) : by_label(name), path);
 }
 
-ContainerInfo Pool::create_container(const Uuid& uuid, std::string_view label, Bytes properties)
+ContainerInfo VersionedPool::create_container(const Uuid& uuid, std::string_view label, Bytes properties)
 {
     require_write("creating a container");
     PoolCore& core = *core_;
@@ -239,7 +239,7 @@ static std::string name_for_messages(ReadTransaction& meta, const std::string& p
     }
 }
 
-std::shared_ptr<Container> Pool::open_container(std::string_view name)
+std::shared_ptr<Container> VersionedPool::open_container(std::string_view name)
 {
     std::uint64_t id = 0;
     const std::string& path = core_->path();
@@ -252,10 +252,10 @@ std::shared_ptr<Container> Pool::open_container(std::string_view name)
         fail(DER_NONEXIST, "pool " + path + " has no container " + quoted(as_bytes(name)) +
                                ": create it, or list the pool's containers");
     }
-    return std::make_shared<Container>(shared_from_this(), id, std::move(shown));
+    return std::make_shared<VersionedContainer>(shared_from_this(), id, std::move(shown));
 }
 
-std::vector<ContainerInfo> Pool::containers()
+std::vector<ContainerInfo> VersionedPool::containers()
 {
     return look_at(core_->storage().meta(), [&](ReadTransaction& meta) {
         const KeyBuffer prefix = meta_key(MetaSpace::container);
@@ -276,7 +276,7 @@ std::vector<ContainerInfo> Pool::containers()
     });
 }
 
-void Pool::destroy_container(std::string_view name, bool force)
+void VersionedPool::destroy_container(std::string_view name, bool force)
 {
     require_write("destroying a container");
     PoolCore& core = *core_;
@@ -385,32 +385,32 @@ void finish_destructions(PoolCore& core)
     }
 }
 
-Container::Container(std::shared_ptr<Pool> pool, std::uint64_t id, std::string name)
+VersionedContainer::VersionedContainer(std::shared_ptr<VersionedPool> pool, std::uint64_t id, std::string name)
     : pool_(std::move(pool)), id_(id),
       opened_(std::make_unique<OpenContainer>(pool_->core().storage().targets(), std::move(name)))
 {
     pool_->core().container_opened(id_);
 }
 
-Container::~Container()
+VersionedContainer::~VersionedContainer()
 {
     pool_->core().container_closed(id_);
 }
 
-ContainerInfo Container::query()
+ContainerInfo VersionedContainer::query()
 {
     return look_at(pool_->core().storage().meta(),
                    [&](ReadTransaction& meta) { return describe(meta, pool_->core().path(), id_); });
 }
 
-std::vector<std::byte> Container::properties()
+std::vector<std::byte> VersionedContainer::properties()
 {
     return look_at(pool_->core().storage().meta(), [&](ReadTransaction& meta) {
         return read_container(meta, pool_->core().path(), id_).properties;
     });
 }
 
-std::uint64_t Container::allocate_oids(std::uint64_t count)
+std::uint64_t VersionedContainer::allocate_oids(std::uint64_t count)
 {
     pool_->require_write("allocating object ids");
     const std::string& path = pool_->core().path();

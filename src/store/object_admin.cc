@@ -2,7 +2,7 @@
 #include "store/array/array.h"
 #include "store/object.h"
 #include "store/removal.h"
-#include "store/store.h"
+#include "store/versioned.h"
 
 #include <algorithm>
 #include <set>
@@ -75,7 +75,7 @@ bool next_object(ReadTransaction& transaction, Space space, std::uint32_t contai
 
 } // namespace
 
-void Container::array_create(const ObjectId& oid, const ArrayAttributes& attributes)
+void VersionedContainer::array_create(const ObjectId& oid, const ArrayAttributes& attributes)
 {
     pool_->require_write("array_create");
     const ObjectAccess object(pool_->core(), id_, oid, *opened_);
@@ -117,7 +117,7 @@ void Container::array_create(const ObjectId& oid, const ArrayAttributes& attribu
         object.target(set.targets[copy]).count({1, 0, sizeof payload, 0});
 }
 
-std::optional<ArrayAttributes> Container::array_attributes(const ObjectId& oid, Epoch epoch)
+std::optional<ArrayAttributes> VersionedContainer::array_attributes(const ObjectId& oid, Epoch epoch)
 {
     const ObjectAccess object(pool_->core(), id_, oid, *opened_);
     return from_copies(object.placement.group(0), [&](unsigned index) {
@@ -139,7 +139,7 @@ std::optional<ArrayAttributes> Container::array_attributes(const ObjectId& oid, 
     });
 }
 
-Epoch Container::last_update(const ObjectId& oid, Epoch epoch)
+Epoch VersionedContainer::last_update(const ObjectId& oid, Epoch epoch)
 {
     const ObjectAccess object(pool_->core(), id_, oid, *opened_);
     Epoch newest = 0;
@@ -158,7 +158,7 @@ Epoch Container::last_update(const ObjectId& oid, Epoch epoch)
     return newest;
 }
 
-bool Container::holds(const ObjectId& oid, Epoch epoch)
+bool VersionedContainer::holds(const ObjectId& oid, Epoch epoch)
 {
     const ObjectAccess object(pool_->core(), id_, oid, *opened_);
     for (unsigned group = 0; group < object.placement.groups(); ++group) {
@@ -170,7 +170,7 @@ bool Container::holds(const ObjectId& oid, Epoch epoch)
     return false;
 }
 
-std::vector<ObjectId> Container::objects(Epoch epoch)
+std::vector<ObjectId> VersionedContainer::objects(Epoch epoch)
 {
     std::set<ObjectId> found;
     Storage& storage = pool_->core().storage();

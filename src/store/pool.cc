@@ -1,5 +1,5 @@
 // A pool as a program has it open: what it holds, syncing, compaction.
-#include "store/store.h"
+#include "store/versioned.h"
 
 #include "base/files.h"
 #include "base/system_error.h"
@@ -18,51 +18,17 @@
 
 namespace stepstore::store {
 
-Pool::Pool(std::shared_ptr<PoolCore> core, Access access) : core_(std::move(core)), access_(access)
+VersionedPool::VersionedPool(std::shared_ptr<PoolCore> core, Access access)
+    : Pool(core->path(), access), core_(std::move(core))
 {
 }
-Pool::~Pool() = default;
 
-void Pool::require_write(const char* what) const
+std::shared_ptr<VersionedPool> VersionedPool::open(const std::string& path, Access access)
 {
-    if (access_ == Access::read_write) return;
-    fail(DER_NO_PERM, "pool " + path() + " was opened read-only: " + what + " needs it open for writing");
+    return std::make_shared<VersionedPool>(PoolCore::acquire(path, access), access);
 }
 
-std::shared_ptr<Pool> Pool::open(const std::string& path, Access access)
-{
-    return std::make_shared<Pool>(PoolCore::acquire(path, access), access);
-}
-
-std::vector<std::string> Pool::list(const std::string& root)
-{
-    constexpr int deepest = 4; // levels of plain directories that may lie above a pool
-    std::vector<std::string> found;
-    std::error_code error;
-    if (!std::filesystem::is_directory(root, error))
-        fail(DER_NONEXIST, "there is no directory " + root + " with pools: make it, or set STEPSTORE_ROOT");
-    const std::function<void(const std::filesystem::path&, int)> look = [&](const std::filesystem::path& at,
-                                                                            int depth) {
-        const bool pool = std::ranges::any_of(
-            backends(), [&](const Backend& one) { return one.look(at.string()) == Found::pool; });
-        if (pool) {
-            found.push_back(at.string());
-            return;
-        }
-        if (depth == deepest) return;
-        std::error_code unreadable; // a directory that we may not read holds no pool that we could open
-        for (std::filesystem::directory_iterator entry(at, unreadable), end; !unreadable && entry != end;
-             entry.increment(unreadable)) {
-            if (entry->is_directory(unreadable) && !entry->is_symlink(unreadable))
-                look(entry->path(), depth + 1);
-        }
-    };
-    look(root, 0);
-    std::ranges::sort(found);
-    return found;
-}
-
-PoolInfo Pool::query()
+PoolInfo VersionedPool::query()
 {
     Storage& storage = core_->storage();
     const PoolHeader& header = core_->header();
@@ -83,16 +49,6 @@ PoolInfo Pool::query()
     info.space_free = space.free;
     info.containers = containers().size();
     return info;
-}
-
-const Uuid& Pool::uuid() const
-{
-    return core_->header().uuid;
-}
-
-unsigned Pool::targets() const
-{
-    return core_->storage().targets();
 }
 
 namespace {
@@ -139,10 +95,10 @@ void sync_files(const std::string& path)
 
 } // namespace
 
-void Pool::sync(bool own)
+void VersionedPool::sync(bool own)
 {
     // Files first: objects may refer to them.
-    if (!own && access_ == Access::read_write) sync_files(path());
+    if (!own && access() == Access::read_write) sync_files(path());
     Storage& storage = core_->storage();
     std::vector<Target*> targets;
     for (unsigned index = 0; index < storage.targets(); ++index)
@@ -152,7 +108,7 @@ void Pool::sync(bool own)
     if (storage.meta().begin_sync(own)) storage.meta().sync(own);
 }
 
-std::vector<Compaction> Pool::compact()
+std::vector<Compaction> VersionedPool::compact()
 {
     require_write("compact");
     Storage& storage = core_->storage();
@@ -171,11 +127,6 @@ std::vector<Compaction> Pool::compact()
         all.push_back({before[at].index, after.index, before[at].bulk, after.bulk});
     }
     return all;
-}
-
-const std::string& Pool::path() const
-{
-    return core_->path();
 }
 
 } // namespace stepstore::store

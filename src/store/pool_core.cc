@@ -2,7 +2,7 @@
 //
 // The registry maps a canonical path to the pool that this process has open. A fork copies it, and the back
 // end sees to it that the child works on a storage of its own.
-#include "store/pool_core.h"
+#include "store/versioned.h"
 
 #include "base/fork.h"
 #include "base/interrupt.h"
@@ -55,7 +55,7 @@ const Backend& backend_named(const std::string& name)
         if (backend.name == name) return backend;
         names += (names.empty() ? "" : ", ") + backend.name;
     }
-    fail(DER_INVAL, "there is no back end '" + name + "': this build has " + names);
+    fail(DER_INVAL, "there is no back end '" + name + "': this build has " + names + ", files");
 }
 
 } // namespace
@@ -115,9 +115,8 @@ Target& PoolCore::target(unsigned index)
     return target;
 }
 
-std::shared_ptr<PoolCore> PoolCore::acquire(const std::string& given, Access access)
+std::shared_ptr<PoolCore> PoolCore::acquire(const std::string& path, Access access)
 {
-    const std::string path = canonical_pool_path(given);
     std::shared_ptr<PoolCore> core;
     {
         const PoolsLock lock;
@@ -141,9 +140,8 @@ std::shared_ptr<PoolCore> PoolCore::acquire(const std::string& given, Access acc
     return core;
 }
 
-std::shared_ptr<Pool> Pool::create(const std::string& given, const PoolOptions& options)
+std::shared_ptr<Pool> VersionedPool::create(const std::string& path, const PoolOptions& options)
 {
-    const std::string path = canonical_pool_path(given);
     const Backend* by_path = backend_named_by(path);
     const Backend& backend = by_path != nullptr ? *by_path : backend_named(options.backend);
     const unsigned targets = options.targets != 0 ? options.targets
@@ -163,12 +161,11 @@ std::shared_ptr<Pool> Pool::create(const std::string& given, const PoolOptions& 
     auto storage = backend.create(path, {targets, options.durability, options.target_directories, fill});
     auto core = std::make_shared<PoolCore>(path, backend, std::move(storage), std::move(header));
     registry()[path] = core;
-    return std::make_shared<Pool>(std::move(core), Access::read_write);
+    return std::make_shared<VersionedPool>(std::move(core), Access::read_write);
 }
 
-void Pool::destroy(const std::string& given, bool force)
+void VersionedPool::destroy(const std::string& path, bool force)
 {
-    const std::string path = canonical_pool_path(given);
     const PoolsLock lock;
     const Backend* left = backend_named_by(path) != nullptr ? nullptr : find_backend(path, Found::unfinished);
     const Backend& backend = left != nullptr ? *left : backend_of(path, " to destroy");

@@ -1,4 +1,5 @@
 #include "store/removal.h"
+#include "store/versioned.h"
 
 #include <algorithm>
 
@@ -362,7 +363,7 @@ try {
 } catch (...) { // the next write, or a check
 }
 
-bool Container::finish_removal(const ObjectId& oid)
+bool VersionedContainer::finish_removal(const ObjectId& oid)
 {
     pool_->require_write("finish the removal of an object");
     const ObjectAccess object(pool_->core(), id_, oid, *opened_);
@@ -371,7 +372,7 @@ bool Container::finish_removal(const ObjectId& oid)
     return left.has_value();
 }
 
-void Container::punch(const ObjectId& oid)
+void VersionedContainer::punch(const ObjectId& oid)
 {
     pool_->require_write("punch");
     const ObjectAccess object(pool_->core(), id_, oid, *opened_);
@@ -383,7 +384,7 @@ void Container::punch(const ObjectId& oid)
     if (noted) end(object, removal);
 }
 
-void Container::array_punch(const ObjectId& oid, const ArrayAttributes& attributes,
+void VersionedContainer::array_punch(const ObjectId& oid, const ArrayAttributes& attributes,
                             std::span<const Range> ranges)
 {
     pool_->require_write("array_punch");
@@ -403,7 +404,7 @@ void Container::array_punch(const ObjectId& oid, const ArrayAttributes& attribut
     }
 }
 
-void Container::array_set_size(const ObjectId& oid, const ArrayAttributes& attributes, std::uint64_t cells)
+void VersionedContainer::array_set_size(const ObjectId& oid, const ArrayAttributes& attributes, std::uint64_t cells)
 {
     pool_->require_write("array_set_size");
     const ObjectAccess object(pool_->core(), id_, oid, *opened_);

@@ -20,7 +20,7 @@
 #include "store/object.h"
 #include "store/pool_core.h"
 #include "store/snapshot_names.h"
-#include "store/store.h"
+#include "store/versioned.h"
 
 #include <set>
 
@@ -198,7 +198,7 @@ bool decode_snapshot(Bytes body, SnapshotRecord& record)
     return reader.complete() && state <= static_cast<std::uint64_t>(SnapshotState::gone);
 }
 
-Epoch Container::create_snapshot(std::string_view name)
+Epoch VersionedContainer::create_snapshot(std::string_view name)
 {
     pool_->require_write("creating a snapshot");
     PoolCore& core = pool_->core();
@@ -270,7 +270,7 @@ void require_all_listed(const Entries& walked, const std::string& path, const ch
     }
 }
 
-std::vector<SnapshotInfo> Container::snapshots()
+std::vector<SnapshotInfo> VersionedContainer::snapshots()
 {
     const std::string& path = pool_->core().path();
     return look_at(pool_->core().storage().meta(), [&](ReadTransaction& meta) {
@@ -279,7 +279,7 @@ std::vector<SnapshotInfo> Container::snapshots()
     });
 }
 
-bool Container::has_snapshot(Epoch epoch)
+bool VersionedContainer::has_snapshot(Epoch epoch)
 {
     const std::string& path = pool_->core().path();
     return look_at(pool_->core().storage().meta(), [&](ReadTransaction& meta) {
@@ -291,14 +291,7 @@ bool Container::has_snapshot(Epoch epoch)
     });
 }
 
-void Container::destroy_snapshot(Epoch epoch)
-{
-    if (destroy_snapshots({&epoch, 1}) == 1) return;
-    fail(DER_NONEXIST, "pool " + pool_->core().path() + ": this container has no snapshot at epoch " +
-                           std::to_string(epoch) + ": list its snapshots");
-}
-
-std::size_t Container::destroy_snapshots(std::span<const Epoch> epochs)
+std::size_t VersionedContainer::destroy_snapshots(std::span<const Epoch> epochs)
 {
     pool_->require_write("destroying a snapshot");
     PoolCore& core = pool_->core();

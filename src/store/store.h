@@ -1,5 +1,9 @@
-// The object store: pools, containers, key-value and array objects, epochs and snapshots, over any back end.
+// The object store: pools, containers, key-value and array objects, epochs and snapshots.
 // src/daos turns this into the libdaos C API; nothing else includes it.
+//
+// There are two kinds of pools. Those of versioned.h keep epochs and snapshots, over any back end. Those of
+// files/ keep each value in a file and each array in one, on a file system that machines share. They have the
+// newest version alone: what needs another one is refused with DER_NOTSUPPORTED.
 //
 // Every method may be called from any thread. Failures are stepstore::Error with a DER_* code; what is
 // normally absent (a key, an array) is a return value.
@@ -21,13 +25,11 @@
 namespace stepstore::store {
 
 class Container;
-class PoolCore;
-class OpenContainer;
 
 Uuid random_uuid(); // of version 4
 
 struct PoolOptions {
-    std::string backend = "lmdb";
+    std::string backend = "lmdb"; // or another one of backend.h, or "files"
     std::string label;    // default: the last part of the path; else as a container's
     unsigned targets = 0; // at most 256; 0: as many as the machine has processors, at least 4 and at most 16
     Durability durability = Durability::process;
@@ -94,7 +96,7 @@ struct CheckOptions {
     bool repair = false; // give back unreferenced space; never touches what is referenced
 };
 
-class Pool : public std::enable_shared_from_this<Pool> {
+class Pool {
 public:
     // Makes a pool in the directory `path` (made when missing, with its parents). DER_EXIST when there is
     // one, also when another process makes it at the same time: exactly one caller succeeds.
@@ -107,34 +109,34 @@ public:
     // Walks a whole pool, also one that open() refuses.
     static CheckReport check(const std::string& path, const CheckOptions& options);
 
-    PoolInfo query(); // opens every target
-    const Uuid& uuid() const;
-    unsigned targets() const;
-    std::vector<ContainerInfo> containers();
+    virtual ~Pool() = default;
+    virtual PoolInfo query() = 0; // opens every target
+    virtual const Uuid& uuid() const = 0;
+    virtual unsigned targets() const = 0;
+    virtual std::vector<ContainerInfo> containers() = 0;
     // label: empty or unique in the pool, at most 127 characters of [A-Za-z0-9._:-], and no uuid. DER_EXIST,
     // DER_INVAL. properties: an opaque record kept with the container.
-    ContainerInfo create_container(const Uuid& uuid, std::string_view label, Bytes properties);
+    virtual ContainerInfo create_container(const Uuid& uuid, std::string_view label, Bytes properties) = 0;
     // By label, or by uuid in its text form. DER_NONEXIST.
-    std::shared_ptr<Container> open_container(std::string_view label_or_uuid);
+    virtual std::shared_ptr<Container> open_container(std::string_view label_or_uuid) = 0;
     // DER_BUSY when open in this process and not force.
-    void destroy_container(std::string_view label_or_uuid, bool force);
+    virtual void destroy_container(std::string_view label_or_uuid, bool force) = 0;
     // Gives space back that nothing needs, while others use the pool. By target; the pool's metadata come
     // last. DER_CSUM where an index is damaged.
-    std::vector<Compaction> compact();
+    virtual std::vector<Compaction> compact() = 0;
     // Everything acknowledged survives a power failure after this. With `own` only what this process did.
-    void sync(bool own = false);
+    virtual void sync(bool own) = 0;
+    void sync() { sync(false); }
     Access access() const { return access_; }
-    const std::string& path() const;
-
-    // Inside of the store: what all pools of this path share, and the one check of who may update
-    // (DER_NO_PERM).
-    Pool(std::shared_ptr<PoolCore> core, Access access);
-    ~Pool();
-    PoolCore& core() const { return *core_; }
+    const std::string& path() const { return path_; }
+    // The one check of who may update: DER_NO_PERM.
     void require_write(const char* what) const;
 
+protected:
+    Pool(std::string path, Access access) : path_(std::move(path)), access_(access) {}
+
 private:
-    const std::shared_ptr<PoolCore> core_;
+    const std::string path_;
     const Access access_;
 };
 
@@ -191,83 +193,78 @@ struct ListPosition {
 
 class Container {
 public:
-    Container(std::shared_ptr<Pool> pool, std::uint64_t id, std::string name);
-    ~Container();
+    virtual ~Container() = default;
 
-    ContainerInfo query();
-    std::vector<std::byte> properties();
-    std::shared_ptr<Pool> pool() { return pool_; }
+    virtual ContainerInfo query() = 0;
+    virtual std::vector<std::byte> properties() = 0;
+    virtual std::shared_ptr<Pool> pool() = 0;
 
     // Fixes a point in time: what is acknowledged before the call is in it, what begins after it is not.
     // name: may be empty; else DER_EXIST when there is a snapshot of that name.
-    Epoch create_snapshot(std::string_view name);
-    std::vector<SnapshotInfo> snapshots();
+    virtual Epoch create_snapshot(std::string_view name) = 0;
+    virtual std::vector<SnapshotInfo> snapshots() = 0;
     void destroy_snapshot(Epoch epoch); // DER_NONEXIST; versions that nothing else needs are dropped
     // Several by one walk over the history, and so in about the time of one. How many of them there were.
-    std::size_t destroy_snapshots(std::span<const Epoch> epochs);
-    bool has_snapshot(Epoch epoch);
+    virtual std::size_t destroy_snapshots(std::span<const Epoch> epochs) = 0;
+    virtual bool has_snapshot(Epoch epoch) = 0;
     // The first of `count` consecutive numbers that no other call ever gets in this container. DER_OVERFLOW:
     // more than 2^48 at once, or than are left of 2^64.
-    std::uint64_t allocate_oids(std::uint64_t count);
+    virtual std::uint64_t allocate_oids(std::uint64_t count) = 0;
 
     // ---- key-value objects: dkey = the key, one value per key. Keys: 1 byte to 1 MiB, values: 0 to 1 TiB.
     // By the condition: DER_EXIST, DER_NONEXIST, and DER_MISMATCH where the value is another one, or there is
     // none. DER_CSUM: the value to compare with is damaged.
-    void kv_put(const ObjectId& oid, Bytes key, Bytes value, const Precondition& condition = {},
-                Replaced* replaced = nullptr);
+    virtual void kv_put(const ObjectId& oid, Bytes key, Bytes value, const Precondition& condition = {},
+                        Replaced* replaced = nullptr) = 0;
     // The size of the value, copied into `into` when it fits there; nothing is copied when it does not.
     // nullopt: no such key.
-    std::optional<std::uint64_t> kv_get(const ObjectId& oid, Bytes key, MutableBytes into,
-                                        Epoch epoch = latest);
+    virtual std::optional<std::uint64_t> kv_get(const ObjectId& oid, Bytes key, MutableBytes into,
+                                                Epoch epoch = latest) = 0;
     // The same for several keys. Those of one target are read at one moment, with one request for all of
     // them where the store is behind a network.
-    void kv_get_many(const ObjectId& oid, std::span<KeyRead> reads, Epoch epoch = latest);
+    virtual void kv_get_many(const ObjectId& oid, std::span<KeyRead> reads, Epoch epoch = latest) = 0;
     // False: there was none, and the condition allows that.
-    bool kv_remove(const ObjectId& oid, Bytes key, const Precondition& condition = {},
-                   Replaced* replaced = nullptr);
-    // Calls `each` with the key and the size of its value, resuming at `position`. It ends when `each`
-    // returns false, or all were given (position.done). The entry that `each` refused is given again next
-    // time. A key that exists during the whole listing is given exactly once.
-    void kv_list(const ObjectId& oid, ListPosition& position,
-                 FunctionRef<bool(Bytes key, std::uint64_t size)> each, Epoch epoch = latest,
-                 const KeyFilter& filter = {});
+    virtual bool kv_remove(const ObjectId& oid, Bytes key, const Precondition& condition = {},
+                           Replaced* replaced = nullptr) = 0;
+    // Calls `each` with the key, resuming at `position`. It ends when `each` returns false, or all were given
+    // (position.done). The entry that `each` refused is given again next time. A key that exists during the
+    // whole listing is given exactly once.
+    virtual void kv_list(const ObjectId& oid, ListPosition& position, FunctionRef<bool(Bytes key)> each,
+                         Epoch epoch = latest, const KeyFilter& filter = {}) = 0;
 
     // Tells those who watch the key to look again, and a waiter for that: Target::announce() and watch().
-    void kv_announce(const ObjectId& oid, Bytes key);
-    std::unique_ptr<Waiter> kv_watch(const ObjectId& oid, Bytes key);
+    virtual void kv_announce(const ObjectId& oid, Bytes key) = 0;
+    virtual std::unique_ptr<Waiter> kv_watch(const ObjectId& oid, Bytes key) = 0;
 
     // ---- array objects. Offsets in cells; any offset up to 2^63 bytes.
     // Records the attributes in the object. DER_EXIST when it has some, DER_INVAL on a zero size,
     // DER_OVERFLOW on a chunk beyond 2^63 bytes.
-    void array_create(const ObjectId& oid, const ArrayAttributes& attributes);
+    virtual void array_create(const ObjectId& oid, const ArrayAttributes& attributes) = 0;
     // nullopt: no array there.
-    std::optional<ArrayAttributes> array_attributes(const ObjectId& oid, Epoch epoch = latest);
+    virtual std::optional<ArrayAttributes> array_attributes(const ObjectId& oid, Epoch epoch = latest) = 0;
     // `memory` and `ranges` cover the same number of bytes, taken in order, whatever their pieces. So in
     // array_read().
-    void array_write(const ObjectId& oid, const ArrayAttributes& attributes, std::span<const Range> ranges,
-                     std::span<const Bytes> memory);
+    virtual void array_write(const ObjectId& oid, const ArrayAttributes& attributes,
+                             std::span<const Range> ranges, std::span<const Bytes> memory) = 0;
     // Holes are zero-filled.
-    ReadResult array_read(const ObjectId& oid, const ArrayAttributes& attributes,
-                          std::span<const Range> ranges, std::span<const MutableBytes> memory,
-                          Epoch epoch = latest, Verify verify = Verify::yes, Ends ends = Ends::told);
+    virtual ReadResult array_read(const ObjectId& oid, const ArrayAttributes& attributes,
+                                  std::span<const Range> ranges, std::span<const MutableBytes> memory,
+                                  Epoch epoch = latest, Verify verify = Verify::yes,
+                                  Ends ends = Ends::told) = 0;
     // Cells.
-    std::uint64_t array_size(const ObjectId& oid, const ArrayAttributes& attributes, Epoch epoch = latest);
-    void array_set_size(const ObjectId& oid, const ArrayAttributes& attributes, std::uint64_t cells);
-    void array_punch(const ObjectId& oid, const ArrayAttributes& attributes, std::span<const Range> ranges);
-    Epoch last_update(const ObjectId& oid, Epoch epoch = latest); // 0: never written
+    virtual std::uint64_t array_size(const ObjectId& oid, const ArrayAttributes& attributes,
+                                     Epoch epoch = latest) = 0;
+    virtual void array_set_size(const ObjectId& oid, const ArrayAttributes& attributes,
+                                std::uint64_t cells) = 0;
+    virtual void array_punch(const ObjectId& oid, const ArrayAttributes& attributes,
+                             std::span<const Range> ranges) = 0;
+    virtual Epoch last_update(const ObjectId& oid, Epoch epoch = latest) = 0; // 0: never written
 
     // ---- any object
-    void punch(const ObjectId& oid); // everything in it, at one epoch per target; snapshots keep theirs
-    // Of an object, or of an array's end, that a process began and did not finish. False: there is none.
-    bool finish_removal(const ObjectId& oid);
+    virtual void punch(const ObjectId& oid) = 0; // everything in it, at one epoch per target; snapshots keep theirs
     // The objects that have a record at this epoch, in the order of their ids. For ls and check.
-    std::vector<ObjectId> objects(Epoch epoch = latest);
-    bool holds(const ObjectId& oid, Epoch epoch = latest); // whether objects() would name it
-
-private:
-    std::shared_ptr<Pool> pool_;
-    std::uint64_t id_;
-    std::unique_ptr<OpenContainer> opened_;
+    virtual std::vector<ObjectId> objects(Epoch epoch = latest) = 0;
+    virtual bool holds(const ObjectId& oid, Epoch epoch = latest) = 0; // whether objects() would name it
 };
 
 } // namespace stepstore::store

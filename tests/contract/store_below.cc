@@ -18,7 +18,7 @@ protected:
         const KeyFilter filter{as_bytes(prefix), delimiter};
         container->kv_list(
             oid, position,
-            [&](Bytes key, std::uint64_t) {
+            [&](Bytes key) {
                 ++given;
                 found.emplace(as_text(key));
                 return true;
@@ -31,7 +31,7 @@ protected:
 
     std::size_t given = 0;
 };
-INSTANTIATE_TEST_SUITE_P(Backends, BelowContract, every_backend(), backend_name);
+INSTANTIATE_TEST_SUITE_P(Backends, BelowContract, every_store(), backend_name);
 
 // What the listing must give, by looking at every key.
 std::set<std::string> expected(const std::set<std::string>& keys, const std::string& prefix, char delimiter)
@@ -65,9 +65,13 @@ TEST_P(BelowContract, ListingsOfAnyPartAgreeWithAWalkOverAllKeys)
             container->kv_remove(oid, as_bytes(*gone));
             keys.erase(gone);
         }
-        if (round != 500) continue;
+        if (round != 500 || !has_versions()) continue;
         before = keys;
         snapshot = container->create_snapshot("");
+    }
+    if (!has_versions()) {
+        before = keys;
+        snapshot = latest;
     }
     std::vector<std::string> prefixes = {"",
                                          "a",

@@ -15,7 +15,7 @@ protected:
         return value ? std::string(as_text(*value)) : "(none)";
     }
 };
-INSTANTIATE_TEST_SUITE_P(Backends, KeyValueContract, every_backend(), backend_name);
+INSTANTIATE_TEST_SUITE_P(Backends, KeyValueContract, every_store(), backend_name);
 
 TEST_P(KeyValueContract, ValuesOfEverySizeComeBack)
 {
@@ -54,7 +54,7 @@ TEST_P(KeyValueContract, SeveralValuesComeBackTogether)
         };
         for (std::size_t key = 0; key < keys.size(); ++key)
             if (keys[key] != "missing") container->kv_put(oid, as_bytes(keys[key]), value_then(key));
-        const Epoch snapshot = container->create_snapshot("");
+        const Epoch snapshot = snapshot_or_latest();
         for (std::size_t key = 0; key < keys.size(); key += 2)
             container->kv_put(oid, as_bytes(keys[key]), pattern(100, 1000 + key));
         container->kv_remove(oid, as_bytes("3"));
@@ -74,7 +74,7 @@ TEST_P(KeyValueContract, SeveralValuesComeBackTogether)
                 EXPECT_EQ(rooms[key], *value) << keys[key];
             }
         }
-        container->destroy_snapshot(snapshot);
+        if (has_versions()) container->destroy_snapshot(snapshot);
     }
     container->kv_get_many(kv_object(2), {});
     KeyRead none{{}, {}, {}};
@@ -159,12 +159,12 @@ TEST_P(KeyValueContract, KeysMayHoldAnyByte)
     keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
     for (const auto& key : keys)
         container->kv_put(oid, as_bytes(key), as_bytes("1" + key));
-    const Epoch snapshot = container->create_snapshot("");
+    const Epoch snapshot = snapshot_or_latest();
     for (const auto& key : keys)
         container->kv_put(oid, as_bytes(key), as_bytes("2" + key));
     for (const auto& key : keys) {
         ASSERT_EQ(value_of(oid, key), "2" + key);
-        ASSERT_EQ(value_of(oid, key, snapshot), "1" + key);
+        ASSERT_EQ(value_of(oid, key, snapshot), (has_versions() ? "1" : "2") + key);
     }
     const auto unsigned_order = [](const std::string& a, const std::string& b) {
         return std::ranges::lexicographical_compare(a, b, [](char x, char y) {
@@ -172,8 +172,11 @@ TEST_P(KeyValueContract, KeysMayHoldAnyByte)
         });
     };
     std::ranges::sort(keys, unsigned_order);
-    EXPECT_EQ(list_keys(*container, oid), keys);
-    EXPECT_EQ(list_keys(*container, oid, snapshot), keys);
+    for (const Epoch epoch : {latest, snapshot}) {
+        auto listed = list_keys(*container, oid, epoch);
+        if (!has_versions()) std::ranges::sort(listed, unsigned_order); // files come in another order
+        EXPECT_EQ(listed, keys);
+    }
 }
 
 TEST_P(KeyValueContract, LongKeysAreToldApart)
@@ -218,9 +221,8 @@ TEST_P(KeyValueContract, AListingGoesOnWhereItStopped)
         while (!position.done) {
             int given = 0;
             ListPosition copy = position; // as it travels in a caller's anchor
-            container->kv_list(oid, copy, [&](Bytes key, std::uint64_t size) {
+            container->kv_list(oid, copy, [&](Bytes key) {
                 if (given == step) return false;
-                EXPECT_EQ(size, key.size());
                 seen.emplace(as_text(key));
                 ++given;
                 return true;
@@ -231,13 +233,13 @@ TEST_P(KeyValueContract, AListingGoesOnWhereItStopped)
         EXPECT_EQ(std::vector<std::string>(seen.begin(), seen.end()),
                   std::vector<std::string>(keys.begin(), keys.end()));
         int again = 0;
-        container->kv_list(oid, position, [&](Bytes, std::uint64_t) { return ++again > 0; });
+        container->kv_list(oid, position, [&](Bytes) { return ++again > 0; });
         EXPECT_EQ(again, 0) << "a listing that is done gives nothing more";
     }
     EXPECT_TRUE(list_keys(*container, kv_object(99)).empty());
     ListPosition nonsense;
     nonsense.length = 200;
-    EXPECT_EQ(der_of([&] { container->kv_list(oid, nonsense, [](Bytes, std::uint64_t) { return true; }); }),
+    EXPECT_EQ(der_of([&] { container->kv_list(oid, nonsense, [](Bytes) { return true; }); }),
               DER_INVAL);
 }
 
@@ -246,7 +248,7 @@ TEST_P(KeyValueContract, AListingSurvivesInsertsAndRemoves)
     const ObjectId oid = kv_object(1, class_s2);
     for (int i = 0; i < 500; ++i)
         container->kv_put(oid, as_bytes("stay" + std::to_string(i)), {});
-    for (const bool at_snapshot : {false, true}) {
+    for (const bool at_snapshot : {false, has_versions()}) {
         const Epoch epoch = at_snapshot ? container->create_snapshot("") : latest;
         std::multiset<std::string> seen;
         ListPosition position;
@@ -255,7 +257,7 @@ TEST_P(KeyValueContract, AListingSurvivesInsertsAndRemoves)
             int given = 0;
             container->kv_list(
                 oid, position,
-                [&](Bytes key, std::uint64_t) {
+                [&](Bytes key) {
                     if (given++ == 9) return false;
                     seen.emplace(as_text(key));
                     return true;
@@ -288,7 +290,7 @@ TEST_P(KeyValueContract, TheCallerOfAListingMayUseTheStore)
         container->kv_put(oid, as_bytes("key" + std::to_string(i)), as_bytes(std::to_string(i)));
     int count = 0;
     ListPosition position;
-    container->kv_list(oid, position, [&](Bytes key, std::uint64_t) {
+    container->kv_list(oid, position, [&](Bytes key) {
         const std::vector<std::byte> kept(key.begin(), key.end());
         EXPECT_TRUE(kv_read(*container, oid, kept).has_value());
         EXPECT_TRUE(container->kv_remove(oid, kept));
@@ -301,6 +303,7 @@ TEST_P(KeyValueContract, TheCallerOfAListingMayUseTheStore)
 
 TEST_P(KeyValueContract, PunchTakesAllAndLastUpdateTellsWhen)
 {
+    if (!has_versions()) GTEST_SKIP() << "pools in files have no epochs";
     const ObjectId oid = kv_object(1, class_sx);
     EXPECT_EQ(container->last_update(oid), 0U);
     for (int i = 0; i < 3000; ++i)

@@ -3,6 +3,7 @@
 #include "store/object.h"
 #include "store/pool_core.h"
 #include "store/sealed.h"
+#include "store/versioned.h"
 #include "support/store_fixture.h"
 
 #include <algorithm>
@@ -51,7 +52,7 @@ TEST_P(SnapshotContract, ARepairRemovesTheMarksOfOneThatWasNeverFinished)
         container->kv_put(oid, as_bytes(std::to_string(key)), pattern(100, 1));
     const Epoch kept = container->create_snapshot("kept");
     constexpr std::uint32_t first_container = 1;
-    Storage& storage = pool->core().storage();
+    Storage& storage = std::static_pointer_cast<VersionedPool>(pool)->core().storage();
     const Epoch stray = storage.next_epoch();
     for (unsigned target = 0; target < 2; ++target)
         storage.target(target).write([&](WriteTransaction& transaction) {

@@ -111,7 +111,7 @@ TEST_P(Damage, ADamagedRecordIsListedFoundAndReplaced)
     int errors = 0;
     while (!position.done) {
         errors += der_of([&] {
-                      container->kv_list(oid, position, [&](Bytes key, std::uint64_t) {
+                      container->kv_list(oid, position, [&](Bytes key) {
                           seen.emplace(as_text(key));
                           return true;
                       });

@@ -87,7 +87,7 @@ protected:
     {
         ListPosition position;
         int count = 0;
-        of.kv_list(listed, position, [&](Bytes, std::uint64_t) { return ++count < 1'000'000; });
+        of.kv_list(listed, position, [&](Bytes) { return ++count < 1'000'000; });
         return count;
     }
     // All values are whole, all keys are there. Returns what a child process ends with.

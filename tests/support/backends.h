@@ -33,6 +33,14 @@ inline auto every_backend()
     return ::testing::ValuesIn(backends_here());
 }
 
+// The same, and pools in files, which are no back end, and have no versions and one target.
+inline auto every_store()
+{
+    std::vector<std::string> names = backends_here();
+    if (ceph_pool() == nullptr) names.emplace_back("files");
+    return ::testing::ValuesIn(names);
+}
+
 // Where a test may make a pool called `name`: in its directory, or in a namespace called after it.
 inline std::string pool_path(const TemporaryDirectory& directory, const std::string& backend,
                              const std::string& name)

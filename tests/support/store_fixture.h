@@ -115,7 +115,7 @@ inline std::vector<std::string> list_keys(Container& container, const ObjectId& 
     ListPosition position;
     container.kv_list(
         oid, position,
-        [&](Bytes key, std::uint64_t) {
+        [&](Bytes key) {
             keys.emplace_back(as_text(key));
             return true;
         },
@@ -150,10 +150,18 @@ protected:
         path = pool_path(directory, backend, "pool");
         PoolOptions options;
         options.backend = backend;
-        options.targets = targets;
+        options.targets = backend != "files" ? targets : 0;
         pool = Pool::create(path, options);
         pool->create_container(uuid_of(1), "test", {});
         container = pool->open_container("test");
+    }
+
+    bool has_versions() const { return GetParam() != "files"; }
+
+    // A snapshot, or `latest` where there are none: the tests then look at the newest version again.
+    Epoch snapshot_or_latest()
+    {
+        return has_versions() ? container->create_snapshot("") : latest;
     }
 
     TemporaryDirectory directory;

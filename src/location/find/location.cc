@@ -26,11 +26,11 @@ std::shared_ptr<const Pool> open_pool(const std::string& candidate, std::string&
     }
 }
 
-std::shared_ptr<const Pool> open_pool_directory(const std::string& path)
+std::shared_ptr<const Pool> open_pool_directory(const std::string& scheme, const std::string& path)
 {
     std::error_code ignored;
     std::string missing;
-    return std::filesystem::is_directory(path, ignored) ? open_pool(path, missing) : nullptr;
+    return std::filesystem::is_directory(path, ignored) ? open_pool(scheme + path, missing) : nullptr;
 }
 
 // Whether labels can be looked up: without a root directory `local:NAME` is a path.
@@ -45,11 +45,12 @@ bool is_label_here(const std::string& label)
 
 namespace fs = std::filesystem;
 
-// Whether a pool is being made in the directory: its lock file comes before all else (docs/format.md).
-bool is_pool_to_be(const fs::path& directory)
+// Whether a pool is being made in the directory. The lock file comes before all else (docs/format.md), and in a
+// pool in files a directory of its id.
+bool is_pool_to_be(const fs::path& directory, const std::string& first)
 {
     std::error_code ignored;
-    return fs::exists(fs::symlink_status(directory / "lock", ignored));
+    return fs::exists(fs::symlink_status(directory / "lock", ignored)) || parse_uuid(first);
 }
 
 // What lies at a path that is no pool. Empty: nothing that keeps a writer from making one there.
@@ -63,7 +64,7 @@ std::string occupant(const fs::path& path)
     const fs::directory_iterator first(path, unreadable);
     if (unreadable || first == fs::directory_iterator()) return {};
     const std::string name = first->path().filename().string();
-    return is_pool_to_be(path) ? std::string() : "a directory that is no pool (it holds '" + name + "')";
+    return is_pool_to_be(path, name) ? std::string() : "a directory that is no pool (it holds '" + name + "')";
 }
 
 [[noreturn]] void refuse_place(const std::string& text, const fs::path& path, const std::string& what)
@@ -82,7 +83,7 @@ std::string occupant(const fs::path& path)
 void require_place_for_pool(const Location& location, const std::string& text)
 {
     if (location.pool_exists || !capabilities_of(location.pool).directory) return;
-    const fs::path path = location.pool;
+    const fs::path path = parse_location(location.pool).path;
     if (const std::string what = occupant(path); !what.empty()) refuse_place(text, path, what);
     // No directory can be made below a file.
     for (fs::path above = path.parent_path(); !above.empty() && above != above.root_path();
@@ -101,7 +102,7 @@ bool lies_in_pool(const std::string& text)
     const Location location = resolve_location(text);
     if (!location.pool_exists || !location.container_given) return location.pool_exists;
     std::error_code unreadable;
-    return !fs::exists(fs::status(text, unreadable));
+    return !fs::exists(fs::status(parse_location(text).path, unreadable));
 }
 
 std::string Location::text() const
@@ -141,7 +142,7 @@ FoundPool find_pool(const std::string& text, std::string& rest)
     const LocationParts parts = parse_location(text);
     FoundPool found;
     rest = parts.rest;
-    if (!parts.form.scheme.empty()) {
+    if (!parts.is_path()) {
         found.pool = parts.pool;
         return found;
     }
@@ -154,11 +155,12 @@ FoundPool find_pool(const std::string& text, std::string& rest)
         found.missing.clear();
     }
     const std::string& path = parts.path;
+    const std::string scheme(parts.form.scheme);
     for (std::size_t end = path.size(); end > 0;) {
         const std::string prefix = without_empty_parts(path.substr(0, end));
-        found.opened = open_pool_directory(prefix);
+        found.opened = open_pool_directory(scheme, prefix);
         if (found.opened) {
-            found.pool = prefix;
+            found.pool = found.opened->location();
             found.pool_exists = true;
             rest = end == path.size() ? std::string() : path.substr(end + 1);
             return found;
@@ -169,7 +171,7 @@ FoundPool find_pool(const std::string& text, std::string& rest)
         const std::size_t slash = end > 0 ? path.rfind('/', end - 1) : std::string::npos;
         end = slash == std::string::npos ? 0 : slash;
     }
-    found.pool = without_empty_parts(path);
+    found.pool = scheme + without_empty_parts(path);
     rest.clear();
     return found;
 }

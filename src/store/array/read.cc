@@ -4,6 +4,7 @@
 // the chunk.
 #include "store/array/array.h"
 #include "store/removal.h"
+#include "store/versioned.h"
 
 #include <algorithm>
 #include <mutex>
@@ -305,7 +306,7 @@ ArrayEnd end_of_array(const ObjectAccess& object, const ArrayShape& shape, Epoch
     }
 }
 
-ReadResult Container::array_read(const ObjectId& oid, const ArrayAttributes& attributes,
+ReadResult VersionedContainer::array_read(const ObjectId& oid, const ArrayAttributes& attributes,
                                  std::span<const Range> ranges, std::span<const MutableBytes> memory,
                                  Epoch epoch, Verify verify, Ends ends)
 {
@@ -338,7 +339,7 @@ ReadResult Container::array_read(const ObjectId& oid, const ArrayAttributes& att
     return result;
 }
 
-std::uint64_t Container::array_size(const ObjectId& oid, const ArrayAttributes& attributes, Epoch epoch)
+std::uint64_t VersionedContainer::array_size(const ObjectId& oid, const ArrayAttributes& attributes, Epoch epoch)
 {
     const ObjectAccess object(pool_->core(), id_, oid, *opened_);
     const ArrayShape shape(object, attributes);

@@ -4,6 +4,7 @@
 // published at one instant together.
 #include "store/array/array.h"
 #include "store/removal.h"
+#include "store/versioned.h"
 
 #include <list>
 
@@ -129,7 +130,7 @@ private:
 
 } // namespace
 
-void Container::array_write(const ObjectId& oid, const ArrayAttributes& attributes,
+void VersionedContainer::array_write(const ObjectId& oid, const ArrayAttributes& attributes,
                             std::span<const Range> ranges, std::span<const Bytes> memory)
 {
     pool_->require_write("array_write");

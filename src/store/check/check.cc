@@ -1,6 +1,7 @@
 #include "store/check/check.h"
 
 #include "store/failure.h"
+#include "store/versioned.h"
 
 #include <algorithm>
 #include <chrono>
@@ -22,7 +23,7 @@ void drop_unfinished_snapshots(const std::string& path, const std::set<std::uint
                                CheckReport& report)
 {
     for (const std::uint32_t id : containers) {
-        Container container(Pool::open(path, Access::read_write), id, "container");
+        VersionedContainer container(VersionedPool::open(path, Access::read_write), id, "container");
         container.destroy_snapshot(container.create_snapshot(""));
         report.findings.push_back({CheckFinding::Severity::info,
                                    "pool " + path + ", container number " + std::to_string(id),
@@ -47,7 +48,7 @@ void finish_removals(const std::string& path, const std::set<std::pair<std::uint
                      CheckReport& report)
 {
     for (const auto& [id, oid] : objects) {
-        Container container(Pool::open(path, Access::read_write), id, "container");
+        VersionedContainer container(VersionedPool::open(path, Access::read_write), id, "container");
         try {
             if (!container.finish_removal(oid)) continue; // its process was at work
         } catch (const Error& refused) {                  // damage is found by itself
@@ -63,9 +64,8 @@ void finish_removals(const std::string& path, const std::set<std::pair<std::uint
 
 } // namespace
 
-CheckReport Pool::check(const std::string& given, const CheckOptions& options)
+CheckReport VersionedPool::check(const std::string& path, const CheckOptions& options)
 {
-    const std::string path = canonical_pool_path(given);
     CheckReport report;
     const Backend& backend = backend_of(path, " to check: 'stepstore pool list' shows the pools");
     if (options.repair) {

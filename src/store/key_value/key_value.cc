@@ -7,7 +7,7 @@
 #include "store/bulk.h"
 #include "store/object.h"
 #include "store/removal.h"
-#include "store/store.h"
+#include "store/versioned.h"
 
 #include <map>
 
@@ -252,7 +252,7 @@ void read_group(const ObjectAccess& object, bool may_write, std::span<PlacedRead
 
 } // namespace
 
-void Container::kv_put(const ObjectId& oid, Bytes key, Bytes value, const Precondition& condition,
+void VersionedContainer::kv_put(const ObjectId& oid, Bytes key, Bytes value, const Precondition& condition,
                        Replaced* replaced)
 {
     pool_->require_write("kv_put");
@@ -306,7 +306,7 @@ void Container::kv_put(const ObjectId& oid, Bytes key, Bytes value, const Precon
         object.target(place.set.targets[copy]).count({1, 0, value.size(), 0});
 }
 
-std::optional<std::uint64_t> Container::kv_get(const ObjectId& oid, Bytes key, MutableBytes room, Epoch epoch)
+std::optional<std::uint64_t> VersionedContainer::kv_get(const ObjectId& oid, Bytes key, MutableBytes room, Epoch epoch)
 {
     const ObjectAccess object(pool_->core(), id_, oid, *opened_);
     require_key(object, key);
@@ -316,7 +316,7 @@ std::optional<std::uint64_t> Container::kv_get(const ObjectId& oid, Bytes key, M
     return read.size;
 }
 
-void Container::kv_get_many(const ObjectId& oid, std::span<KeyRead> reads, Epoch epoch)
+void VersionedContainer::kv_get_many(const ObjectId& oid, std::span<KeyRead> reads, Epoch epoch)
 {
     const ObjectAccess object(pool_->core(), id_, oid, *opened_);
     std::map<unsigned, std::vector<PlacedRead>> by_group;
@@ -332,7 +332,7 @@ void Container::kv_get_many(const ObjectId& oid, std::span<KeyRead> reads, Epoch
                              [&](std::size_t group) { read_group(object, may_write, groups[group], epoch); });
 }
 
-bool Container::kv_remove(const ObjectId& oid, Bytes key, const Precondition& condition, Replaced* replaced)
+bool VersionedContainer::kv_remove(const ObjectId& oid, Bytes key, const Precondition& condition, Replaced* replaced)
 {
     pool_->require_write("kv_remove");
     const ObjectAccess object(pool_->core(), id_, oid, *opened_);
@@ -367,7 +367,7 @@ bool Container::kv_remove(const ObjectId& oid, Bytes key, const Precondition& co
     return removed;
 }
 
-void Container::kv_announce(const ObjectId& oid, Bytes key)
+void VersionedContainer::kv_announce(const ObjectId& oid, Bytes key)
 {
     const ObjectAccess object(pool_->core(), id_, oid, *opened_);
     require_key(object, key);
@@ -375,7 +375,7 @@ void Container::kv_announce(const ObjectId& oid, Bytes key)
     object.target(place.set.targets[0]).announce(place.live.view());
 }
 
-std::unique_ptr<Waiter> Container::kv_watch(const ObjectId& oid, Bytes key)
+std::unique_ptr<Waiter> VersionedContainer::kv_watch(const ObjectId& oid, Bytes key)
 {
     const ObjectAccess object(pool_->core(), id_, oid, *opened_);
     require_key(object, key);

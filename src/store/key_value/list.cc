@@ -9,7 +9,7 @@
 // position whose key ends with the delimiter stands after them too. So n parts cost n seeks, whatever lies
 // below them. Of a long key only the stored beginning is in order. A cut after it is given again and again.
 #include "store/object.h"
-#include "store/store.h"
+#include "store/versioned.h"
 
 #include <algorithm>
 #include <iterator>
@@ -24,7 +24,6 @@ constexpr std::size_t keys_at_once = 256;
 struct Listed {
     std::vector<std::byte> place; // the stored key
     std::vector<std::byte> key;
-    std::uint64_t size = 0;
     const char* reason = nullptr; // what is wrong with the record, if anything
 };
 
@@ -122,7 +121,7 @@ Batch collect(const ObjectAccess& object, ReadTransaction& transaction, Space sp
         const std::size_t cut = reason == nullptr ? cut_of(key, filter) : 0;
         const bool skips = cut > 0 && cut <= max_short_key;
         if (cut > 0) key = key.first(cut);
-        found.entries.push_back({copied(skips ? key : place), copied(key), record.length, reason});
+        found.entries.push_back({copied(skips ? key : place), copied(key), reason});
         if (reason != nullptr) return found;
         if (!skips) continue;
         from = first_behind(prefix, history, found.entries.back().place, filter);
@@ -205,8 +204,8 @@ private:
 
 } // namespace
 
-void Container::kv_list(const ObjectId& oid, ListPosition& position,
-                        FunctionRef<bool(Bytes, std::uint64_t)> each, Epoch epoch, const KeyFilter& filter)
+void VersionedContainer::kv_list(const ObjectId& oid, ListPosition& position,
+                        FunctionRef<bool(Bytes)> each, Epoch epoch, const KeyFilter& filter)
 {
     const ObjectAccess object(pool_->core(), id_, oid, *opened_);
     if (position.length > position.key.size()) {
@@ -228,7 +227,7 @@ void Container::kv_list(const ObjectId& oid, ListPosition& position,
         const Batch found = after.empty() ? first_batches.take(position.target)
                                           : batch_of(object, position.target, after, epoch, filter);
         for (const Listed& one : found.entries) {
-            if (one.reason == nullptr && !each(one.key, one.size)) return;
+            if (one.reason == nullptr && !each(one.key)) return;
             stand_at(one.place);
             if (one.reason == nullptr) continue;
             fail(DER_CSUM, object.where(found.target) + ", key " + quoted(one.place) + ": " + one.reason +

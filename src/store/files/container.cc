@@ -1,0 +1,535 @@
+#include "store/files/container.h"
+
+#include "base/clock.h"
+#include "base/record.h"
+#include "base/system_error.h"
+#include "store/failure.h"
+#include "store/keys.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace stepstore::store::files {
+
+namespace {
+
+constexpr std::uint32_t about_magic = 0x43465353; // "SSFC"
+constexpr std::uint64_t farthest = std::uint64_t{1} << 63;
+constexpr std::uint64_t most_value = std::uint64_t{1} << 40;
+constexpr std::uint64_t oids_at_once = std::uint64_t{1} << 48; // so that no call takes what all others need
+
+[[noreturn]] void refuse_versions(const std::string& path, const std::string& what)
+{
+    fail(DER_NOTSUPPORTED, "pool " + path + " keeps its objects in files, which have the newest version alone: " +
+                               what + " needs a pool of another kind (on one machine, Ceph or DAOS)");
+}
+
+// Takes the pieces of memory that cover the next `length` bytes.
+template <class Memory>
+class Pieces {
+public:
+    explicit Pieces(std::span<const Memory> memory) : memory_(memory) {}
+    std::vector<Memory> take(std::uint64_t length)
+    {
+        std::vector<Memory> taken;
+        while (length > 0) {
+            const Memory rest = memory_.front().subspan(used_);
+            const Memory piece = rest.first(std::min<std::uint64_t>(rest.size(), length));
+            if (!piece.empty()) taken.push_back(piece);
+            length -= piece.size();
+            used_ += piece.size();
+            if (used_ < memory_.front().size()) continue;
+            memory_ = memory_.subspan(1);
+            used_ = 0;
+        }
+        return taken;
+    }
+
+private:
+    std::span<const Memory> memory_;
+    std::size_t used_ = 0;
+};
+
+struct ByteSpan {
+    std::uint64_t begin, end;
+};
+
+// In bytes. DER_INVAL, DER_OVERFLOW.
+ByteSpan bytes_of(const Range& range, const ArrayAttributes& attributes, const std::string& array)
+{
+    std::uint64_t chunk = 0;
+    if (attributes.cell_size == 0 || attributes.chunk_size == 0)
+        fail(DER_INVAL, array + ": the cell size and the chunk size must be at least 1");
+    if (__builtin_mul_overflow(attributes.cell_size, attributes.chunk_size, &chunk) || chunk > farthest)
+        fail(DER_OVERFLOW, array + ": a chunk is beyond 2^63 bytes");
+    std::uint64_t last = 0;
+    std::uint64_t end = 0;
+    if (__builtin_add_overflow(range.index, range.length, &last) ||
+        __builtin_mul_overflow(last, attributes.cell_size, &end) || end > farthest) {
+        fail(DER_OVERFLOW, array + ": cells " + std::to_string(range.index) + " + " +
+                               std::to_string(range.length) + " of " + std::to_string(attributes.cell_size) +
+                               " bytes reach beyond 2^63 bytes");
+    }
+    return {range.index * attributes.cell_size, end};
+}
+
+template <class Memory>
+void require_same_size(std::span<const Range> ranges, std::span<const Memory> memory,
+                       const ArrayAttributes& attributes, const std::string& array)
+{
+    std::uint64_t wanted = 0;
+    for (const Range& range : ranges) {
+        const ByteSpan bytes = bytes_of(range, attributes, array);
+        if (__builtin_add_overflow(wanted, bytes.end - bytes.begin, &wanted))
+            fail(DER_OVERFLOW, array + ": the ranges are beyond 2^64 bytes");
+    }
+    std::uint64_t given = 0;
+    for (const Memory& piece : memory)
+        given += piece.size();
+    if (wanted != given) {
+        fail(DER_IO_INVAL, array + ": the ranges have " + std::to_string(wanted) + " bytes, and the memory has " +
+                            std::to_string(given));
+    }
+}
+
+} // namespace
+
+std::vector<std::byte> encode_about(const About& about)
+{
+    std::vector<std::byte> record(frame_size_of<std::uint32_t>);
+    WireWriter to(record);
+    to.bytes(std::as_bytes(std::span(about.uuid)));
+    to.fixed(about.created);
+    to.text(about.label);
+    to.varint(about.properties.size());
+    to.bytes(about.properties);
+    seal_frame(record, about_magic, format_version);
+    return record;
+}
+
+About decode_about(Bytes bytes, const std::string& what)
+{
+    WireReader from(unseal_frame(bytes, about_magic, format_version, what).body, what);
+    About about;
+    const Bytes uuid = from.bytes(about.uuid.size());
+    std::memcpy(about.uuid.data(), uuid.data(), uuid.size());
+    about.created = from.fixed<std::uint64_t>();
+    about.label = from.text();
+    const Bytes properties = from.bytes(from.varint());
+    about.properties.assign(properties.begin(), properties.end());
+    return about;
+}
+
+FilesContainer::FilesContainer(std::shared_ptr<Pool> pool, std::shared_ptr<Place> place, const About& about)
+    : pool_(std::move(pool)), place_(std::move(place)), about_(about), objects_(place_, about.uuid)
+{
+    place_->opened(about_.uuid);
+}
+
+FilesContainer::~FilesContainer()
+{
+    place_->closed(about_.uuid);
+}
+
+std::string FilesContainer::named(const ObjectId& oid) const
+{
+    return "object " + text(oid) + " in container " + (about_.label.empty() ? text(about_.uuid) : about_.label);
+}
+
+ContainerInfo FilesContainer::query()
+{
+    objects_.require_there();
+    return {about_.uuid, about_.label, about_.created, 0, 0};
+}
+
+std::vector<std::byte> FilesContainer::properties()
+{
+    return about_.properties;
+}
+
+Epoch FilesContainer::create_snapshot(std::string_view)
+{
+    pool_->require_write("creating a snapshot");
+    objects_.require_there();
+    refuse_versions(place_->path(), "a snapshot");
+}
+
+std::vector<SnapshotInfo> FilesContainer::snapshots()
+{
+    objects_.require_there();
+    return {};
+}
+
+std::size_t FilesContainer::destroy_snapshots(std::span<const Epoch>)
+{
+    return 0;
+}
+
+bool FilesContainer::has_snapshot(Epoch)
+{
+    return false;
+}
+
+void FilesContainer::require_latest(Epoch epoch) const
+{
+    if (epoch == latest) return;
+    fail(DER_NONEXIST, "pool " + place_->path() + ": this container has no snapshot at epoch " +
+                           std::to_string(epoch) + ": pools in files have none");
+}
+
+std::uint64_t FilesContainer::allocate_oids(std::uint64_t count)
+{
+    pool_->require_write("allocating object ids");
+    const std::string pool = "pool " + place_->path() + ": ";
+    if (count == 0) fail(DER_INVAL, pool + "0 object ids were asked for: ask for 1 or more");
+    if (count > oids_at_once) {
+        fail(DER_OVERFLOW,
+             pool + std::to_string(count) + " object ids were asked for at once: ask for at most 2^48");
+    }
+    const Keys numbers(*place_, place_->container(about_.uuid) / "numbers", "the numbers of objects");
+    const Bytes key = as_bytes("oids");
+    for (;;) {
+        objects_.require_there();
+        std::byte next[8] = {};
+        const Keys::Got got = numbers.get(key, next);
+        if (got.there && got.size != sizeof next)
+            fail_damaged(pool + "the file of the number of objects has another size than it is written with");
+        const auto first = got.there ? load_little<std::uint64_t>(next) : 0;
+        if (count > UINT64_MAX - first) {
+            fail(DER_OVERFLOW, pool + std::to_string(count) +
+                                   " object ids were asked for, and fewer are left: ask for fewer, or make a "
+                                   "new container");
+        }
+        std::byte after[8];
+        store_little(after, first + count);
+        try {
+            const Precondition same = got.there ? Precondition::equals(next) : Condition::must_not_exist;
+            const auto done =
+                numbers.update({key, Bytes(after), same, nullptr, [] { return true; }}, true);
+            if (done == Keys::Done::yes) return first;
+        } catch (const Error& error) {
+            // In doubt, numbers that nobody got are left out.
+            if (error.code() != -DER_MISMATCH && error.code() != -DER_EXIST && error.code() != -DER_TIMEDOUT)
+                throw;
+        }
+    }
+}
+
+// ---- key-value objects
+
+Keys FilesContainer::keys_of(const ObjectId& oid, const ObjectEntry& entry) const
+{
+    return {*place_, objects_.data(entry), named(oid)};
+}
+
+namespace {
+
+void require_key(const std::string& where, Bytes key, const Replaced* replaced)
+{
+    if (key.empty()) fail(DER_INVAL, where + ": the key is empty: keys have 1 byte to 1 MiB");
+    if (key.size() > max_key_length) {
+        fail(DER_KEY2BIG, where + ": the key has " + std::to_string(key.size()) +
+                              " bytes: at most 1 MiB is possible");
+    }
+    if (replaced != nullptr && replaced->into.size() > max_replaced)
+        fail(DER_INVAL, where + ": there is room for more than 4,096 bytes of the old value");
+}
+
+} // namespace
+
+bool FilesContainer::update(const ObjectId& oid, Bytes key, std::optional<Bytes> value,
+                            const Precondition& condition, Replaced* replaced)
+{
+    require_key("pool " + place_->path() + ", " + named(oid), key, replaced);
+    const bool inserts = value && condition.what != Condition::must_equal &&
+                         condition.what != Condition::must_exist;
+    for (;;) {
+        auto entry = objects_.known(oid);
+        if (!entry && inserts) entry = objects_.make(oid, std::nullopt);
+        const ObjectEntry nowhere{place_->host() + "/none", std::nullopt};
+        const auto still_here = [&] {
+            const auto now = objects_.find(oid);
+            return now && entry && *now == *entry;
+        };
+        const Keys keys = keys_of(oid, entry ? *entry : nowhere);
+        switch (keys.update({key, value, condition, replaced, still_here}, entry && inserts)) {
+        case Keys::Done::yes: return true;
+        case Keys::Done::absent: return objects_.require_there(), false;
+        case Keys::Done::moved: break;
+        }
+        objects_.require_there();
+        // No bucket. The object may be there, and the key not. Or the object was removed.
+        const auto now = objects_.find(oid);
+        objects_.forget(oid);
+        const bool same = (!now && !entry) || (now && entry && *now == *entry);
+        if (!same || inserts) continue;
+        if (replaced != nullptr) replaced->size.reset();
+        const std::string where = "pool " + place_->path() + ", " + named(oid) + ", key " + quoted(key);
+        if (condition.what == Condition::must_exist) fail(DER_NONEXIST, where + ": it is not there");
+        if (condition.what == Condition::must_equal)
+            fail(DER_MISMATCH, where + ": it has another value, or is not there");
+        return false;
+    }
+}
+
+void FilesContainer::kv_put(const ObjectId& oid, Bytes key, Bytes value, const Precondition& condition,
+                            Replaced* replaced)
+{
+    pool_->require_write("kv_put");
+    if (value.size() > most_value) {
+        fail(DER_REC2BIG, "pool " + place_->path() + ", " + named(oid) + ": a value of " +
+                              std::to_string(value.size()) +
+                              " bytes: at most 1 TiB is possible; use an array object");
+    }
+    update(oid, key, value, condition, replaced);
+}
+
+bool FilesContainer::kv_remove(const ObjectId& oid, Bytes key, const Precondition& condition,
+                               Replaced* replaced)
+{
+    pool_->require_write("kv_remove");
+    return update(oid, key, std::nullopt, condition, replaced);
+}
+
+std::optional<std::uint64_t> FilesContainer::kv_get(const ObjectId& oid, Bytes key, MutableBytes into,
+                                                    Epoch epoch)
+{
+    require_latest(epoch);
+    require_key("pool " + place_->path() + ", " + named(oid), key, nullptr);
+    for (;;) {
+        const auto entry = objects_.known(oid);
+        if (!entry) return objects_.require_there(), std::nullopt;
+        const Keys::Got got = keys_of(oid, *entry).get(key, into);
+        if (got.there) return got.size;
+        if (got.directory) return std::nullopt;
+        const auto now = objects_.find(oid);
+        if (now && *now == *entry) return std::nullopt;
+        objects_.forget(oid);
+    }
+}
+
+void FilesContainer::kv_get_many(const ObjectId& oid, std::span<KeyRead> reads, Epoch epoch)
+{
+    for (KeyRead& one : reads)
+        one.size = kv_get(oid, one.key, one.into, epoch);
+}
+
+void FilesContainer::kv_list(const ObjectId& oid, ListPosition& position, FunctionRef<bool(Bytes)> each,
+                             Epoch epoch, const KeyFilter& filter)
+{
+    require_latest(epoch);
+    if (position.done) return;
+    const auto entry = objects_.find(oid);
+    if (!entry) {
+        objects_.require_there();
+        if (position.length > position.key.size()) fail(DER_INVAL, named(oid) + ": a damaged position");
+        position.done = true;
+        return;
+    }
+    keys_of(oid, *entry).list(position, each, filter);
+}
+
+void FilesContainer::kv_announce(const ObjectId&, Bytes)
+{
+}
+
+std::unique_ptr<Waiter> FilesContainer::kv_watch(const ObjectId&, Bytes)
+{
+    return nullptr;
+}
+
+// ---- arrays
+
+std::shared_ptr<const OpenArray> FilesContainer::array(const ObjectId& oid, bool for_update)
+{
+    for (;;) {
+        auto opened = objects_.open(oid, for_update);
+        // Where others may have removed it, the file says so. On a file system that is shared, an update does
+        // not ask: that would be one more request, and nobody removes what is being written.
+        if (!opened || (for_update && !place_->local()) || !unlinked(opened->fd.get(), named(oid)))
+            return opened;
+        objects_.forget(oid);
+    }
+}
+
+void FilesContainer::array_create(const ObjectId& oid, const ArrayAttributes& attributes)
+{
+    pool_->require_write("array_create");
+    bytes_of({0, 0}, attributes, named(oid));
+    bool made = false;
+    objects_.make(oid, attributes, &made);
+    if (!made) {
+        fail(DER_EXIST, "pool " + place_->path() + ": array " + text(oid) +
+                            " has attributes already: open it, or destroy it first");
+    }
+}
+
+std::optional<ArrayAttributes> FilesContainer::array_attributes(const ObjectId& oid, Epoch epoch)
+{
+    require_latest(epoch);
+    const auto entry = objects_.find(oid);
+    if (!entry) return objects_.require_there(), std::nullopt;
+    return entry->attributes;
+}
+
+void FilesContainer::array_write(const ObjectId& oid, const ArrayAttributes& attributes,
+                                 std::span<const Range> ranges, std::span<const Bytes> memory)
+{
+    pool_->require_write("array_write");
+    const std::string name = named(oid);
+    require_same_size(ranges, memory, attributes, name);
+    if (memory.empty()) return;
+    const auto opened = array(oid, true);
+    Pieces<Bytes> pieces(memory);
+    for (const Range& range : ranges) {
+        const ByteSpan bytes = bytes_of(range, attributes, name);
+        if (bytes.begin == bytes.end) continue;
+        if (const int error = write_all(opened->fd.get(), pieces.take(bytes.end - bytes.begin), bytes.begin);
+            error != 0)
+            throw system_error(error, "pool " + place_->path() + ", " + name, "cannot write the array");
+    }
+    place_->reach_readers(opened->fd.get(), name);
+}
+
+ReadResult FilesContainer::array_read(const ObjectId& oid, const ArrayAttributes& attributes,
+                                      std::span<const Range> ranges, std::span<const MutableBytes> memory,
+                                      Epoch epoch, Verify, Ends ends)
+{
+    require_latest(epoch);
+    const std::string name = named(oid);
+    require_same_size(ranges, memory, attributes, name);
+    auto opened = array(oid, false);
+    ReadResult result;
+    Pieces<MutableBytes> pieces(memory);
+    bool fresh = place_->local(); // what the machine knows of the file's length
+    for (const Range& range : ranges) {
+        const ByteSpan bytes = bytes_of(range, attributes, name);
+        std::uint64_t at = bytes.begin;
+        for (const MutableBytes& piece : pieces.take(bytes.end - bytes.begin)) {
+            std::size_t done = 0;
+            while (opened && done < piece.size()) {
+                const MutableBytes rest = piece.subspan(done);
+                place_->forget_cached(opened->fd.get(), at + done, rest.size());
+                const std::int64_t got = read_all(opened->fd.get(), rest, at + done);
+                if (got < 0)
+                    fail_errno("pool " + place_->path() + ", " + name, "cannot read the array");
+                done += static_cast<std::size_t>(got);
+                if (done == piece.size() || fresh) break;
+                // The file may be longer by now on its server.
+                objects_.forget(oid);
+                opened = array(oid, false);
+                fresh = true;
+            }
+            std::ranges::fill(piece.subspan(done), std::byte{0});
+            result.bytes += done;
+            at += piece.size();
+        }
+    }
+    if (ends == Ends::untold) return result;
+    const std::uint64_t size = opened ? size_of(opened->fd.get(), name) / attributes.cell_size : 0;
+    for (const Range& range : ranges) {
+        const std::uint64_t end = range.index + range.length;
+        if (end > size) result.cells_short += end - std::max(size, range.index);
+    }
+    return result;
+}
+
+std::uint64_t FilesContainer::array_size(const ObjectId& oid, const ArrayAttributes& attributes, Epoch epoch)
+{
+    require_latest(epoch);
+    bytes_of({0, 0}, attributes, named(oid));
+    if (!place_->local()) objects_.forget(oid); // an open asks the server for the length
+    const auto opened = array(oid, false);
+    return opened ? size_of(opened->fd.get(), named(oid)) / attributes.cell_size : 0;
+}
+
+void FilesContainer::array_set_size(const ObjectId& oid, const ArrayAttributes& attributes, std::uint64_t cells)
+{
+    pool_->require_write("array_set_size");
+    const ByteSpan bytes = bytes_of({0, cells}, attributes, named(oid));
+    const auto opened = array(oid, true);
+    if (ftruncate(opened->fd.get(), static_cast<off_t>(bytes.end)) != 0)
+        fail_errno("pool " + place_->path() + ", " + named(oid), "cannot set the size of the array");
+    place_->reach_readers(opened->fd.get(), named(oid));
+}
+
+void FilesContainer::array_punch(const ObjectId& oid, const ArrayAttributes& attributes,
+                                 std::span<const Range> ranges)
+{
+    pool_->require_write("array_punch");
+    const std::string name = named(oid);
+    for (const Range& range : ranges)
+        bytes_of(range, attributes, name);
+    const auto opened = array(oid, true);
+    std::uint64_t size = size_of(opened->fd.get(), name);
+    bool shorter = false;
+    for (const Range& range : ranges) {
+        const ByteSpan bytes = bytes_of(range, attributes, name);
+        if (bytes.begin >= std::min(bytes.end, size)) continue;
+        if (bytes.end >= size) { // the array ends before it then, as what is not stored does not count
+            size = bytes.begin;
+            shorter = true;
+            continue;
+        }
+        const std::uint64_t length = bytes.end - bytes.begin;
+        const int error = punch_hole(opened->fd.get(), bytes.begin, length);
+        if (error == EOPNOTSUPP) {
+            const std::vector<std::byte> zeros(std::min<std::uint64_t>(length, 1 << 20));
+            for (std::uint64_t done = 0; done < length; done += zeros.size()) {
+                const Bytes piece = Bytes(zeros).first(std::min<std::uint64_t>(zeros.size(), length - done));
+                const int failed = write_all(opened->fd.get(), {piece}, bytes.begin + done);
+                if (failed != 0) throw system_error(failed, name, "cannot write zeros into the array");
+            }
+        } else if (error != 0) {
+            throw system_error(error, name, "cannot punch a hole into the array");
+        }
+    }
+    if (shorter && ftruncate(opened->fd.get(), static_cast<off_t>(size)) != 0)
+        fail_errno("pool " + place_->path() + ", " + name, "cannot shorten the array");
+    place_->reach_readers(opened->fd.get(), name);
+}
+
+Epoch FilesContainer::last_update(const ObjectId& oid, Epoch epoch)
+{
+    require_latest(epoch);
+    const auto opened = array(oid, false);
+    struct stat status {};
+    if (!opened) return 0;
+    if (fstat(opened->fd.get(), &status) != 0) fail_errno(named(oid), "cannot look at the array");
+    return static_cast<Epoch>(status.st_mtim.tv_sec) * 1'000'000'000 +
+           static_cast<Epoch>(status.st_mtim.tv_nsec);
+}
+
+// ---- any object
+
+void FilesContainer::punch(const ObjectId& oid)
+{
+    pool_->require_write("punch");
+    objects_.remove(oid);
+}
+
+bool FilesContainer::holds(const ObjectId& oid, Epoch epoch)
+{
+    require_latest(epoch);
+    const auto entry = objects_.find(oid);
+    if (!entry) return objects_.require_there(), false;
+    if (entry->attributes) return true;
+    const RootedPath data = objects_.data(*entry);
+    const Descriptor fd = open_file(data, O_RDONLY);
+    struct stat status {};
+    if (!fd || fstat(fd.get(), &status) != 0) return false;
+    return S_ISDIR(status.st_mode) ? keys_of(oid, *entry).any() : status.st_size > 0;
+}
+
+std::vector<ObjectId> FilesContainer::objects(Epoch epoch)
+{
+    require_latest(epoch);
+    std::vector<ObjectId> all = objects_.all();
+    std::erase_if(all, [&](const ObjectId& oid) { return !holds(oid, latest); });
+    return all;
+}
+
+} // namespace stepstore::store::files

@@ -1,0 +1,82 @@
+// A container of a pool in files.
+// Threads and fork: as store.h. Errors: those of store.h.
+#pragma once
+
+#include "store/files/objects.h"
+#include "store/store.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace stepstore::store::files {
+
+// The file about of a container.
+struct About {
+    Uuid uuid{};
+    std::string label;
+    Epoch created = 0;
+    std::vector<std::byte> properties;
+};
+std::vector<std::byte> encode_about(const About& about);
+About decode_about(Bytes bytes, const std::string& what); // DER_CSUM, DER_DF_INVAL, DER_DF_INCOMPT
+
+class FilesContainer final : public Container {
+public:
+    FilesContainer(std::shared_ptr<Pool> pool, std::shared_ptr<Place> place, const About& about);
+    ~FilesContainer() override;
+
+    ContainerInfo query() override;
+    std::vector<std::byte> properties() override;
+    std::shared_ptr<Pool> pool() override { return pool_; }
+    Epoch create_snapshot(std::string_view name) override;
+    std::vector<SnapshotInfo> snapshots() override;
+    std::size_t destroy_snapshots(std::span<const Epoch> epochs) override;
+    bool has_snapshot(Epoch epoch) override;
+    std::uint64_t allocate_oids(std::uint64_t count) override;
+
+    void kv_put(const ObjectId& oid, Bytes key, Bytes value, const Precondition& condition,
+                Replaced* replaced) override;
+    std::optional<std::uint64_t> kv_get(const ObjectId& oid, Bytes key, MutableBytes into,
+                                        Epoch epoch) override;
+    void kv_get_many(const ObjectId& oid, std::span<KeyRead> reads, Epoch epoch) override;
+    bool kv_remove(const ObjectId& oid, Bytes key, const Precondition& condition,
+                   Replaced* replaced) override;
+    void kv_list(const ObjectId& oid, ListPosition& position, FunctionRef<bool(Bytes key)> each, Epoch epoch,
+                 const KeyFilter& filter) override;
+    void kv_announce(const ObjectId& oid, Bytes key) override;
+    std::unique_ptr<Waiter> kv_watch(const ObjectId& oid, Bytes key) override;
+
+    void array_create(const ObjectId& oid, const ArrayAttributes& attributes) override;
+    std::optional<ArrayAttributes> array_attributes(const ObjectId& oid, Epoch epoch) override;
+    void array_write(const ObjectId& oid, const ArrayAttributes& attributes, std::span<const Range> ranges,
+                     std::span<const Bytes> memory) override;
+    ReadResult array_read(const ObjectId& oid, const ArrayAttributes& attributes,
+                          std::span<const Range> ranges, std::span<const MutableBytes> memory, Epoch epoch,
+                          Verify verify, Ends ends) override;
+    std::uint64_t array_size(const ObjectId& oid, const ArrayAttributes& attributes, Epoch epoch) override;
+    void array_set_size(const ObjectId& oid, const ArrayAttributes& attributes, std::uint64_t cells) override;
+    void array_punch(const ObjectId& oid, const ArrayAttributes& attributes,
+                     std::span<const Range> ranges) override;
+    Epoch last_update(const ObjectId& oid, Epoch epoch) override;
+
+    void punch(const ObjectId& oid) override;
+    std::vector<ObjectId> objects(Epoch epoch) override;
+    bool holds(const ObjectId& oid, Epoch epoch) override;
+
+private:
+    std::string named(const ObjectId& oid) const; // for messages
+    Keys keys_of(const ObjectId& oid, const ObjectEntry& entry) const;
+    void require_latest(Epoch epoch) const;
+    bool update(const ObjectId& oid, Bytes key, std::optional<Bytes> value, const Precondition& condition,
+                Replaced* replaced);
+    // The file of an array that is still its own. nullptr: there is none.
+    std::shared_ptr<const OpenArray> array(const ObjectId& oid, bool for_update);
+
+    const std::shared_ptr<Pool> pool_; // stays open
+    const std::shared_ptr<Place> place_;
+    const About about_;
+    Objects objects_;
+};
+
+} // namespace stepstore::store::files
