@@ -20,6 +20,7 @@ void bind_locations(nb::module_& module)
         .def_ro("verifies_keys", &Capabilities::verifies_keys);
     nb::class_<LocationParts>(module, "LocationParts")
         .def_prop_ro("scheme", [](const LocationParts& self) { return to_text(self.form.scheme); })
+        .def_prop_ro("is_path", [](const LocationParts& self) { return self.is_path(); })
         .def_prop_ro("names",
                      [](const LocationParts& self) {
                          nb::list names;

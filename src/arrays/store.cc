@@ -4,6 +4,7 @@
 
 #include "base/record.h"
 #include "comm/collective.h"
+#include "location/find/group.h"
 #include "location/find/location.h"
 
 #include <daos_errno.h>
@@ -191,10 +192,10 @@ Store::Store(const std::string& location, Mode mode, std::shared_ptr<Communicato
                    require_same_options(all);
                    return std::vector<std::byte>();
                });
-    if (mode == Mode::write && capabilities_of(location).one_machine)
-        require_one_machine(group.communicator(), location);
+    const std::string place =
+        mode == Mode::write ? location_of_group(group.communicator(), location) : location;
     const std::vector<std::byte> answer = group.meet(call, {}, nullptr, [&](std::span<const Bytes>) {
-        open_here(location, session);
+        open_here(place, session);
         return handles(session);
     });
     const std::exception_ptr fault = fault_of([&] {

@@ -315,8 +315,10 @@ std::uint64_t links_of(const RootedPath& place)
 {
     struct stat status {};
     // An open asks the server of a file for what it is now.
-    if (const Descriptor fd = open_file(place, O_RDONLY)) return fstat(fd.get(), &status) == 0 ? status.st_nlink : 0;
-    return fstatat(place.root(), place.below().c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 ? status.st_nlink : 0;
+    if (const Descriptor fd = open_file(place, O_RDONLY))
+        return fstat(fd.get(), &status) == 0 ? status.st_nlink : 0;
+    return fstatat(place.root(), place.below().c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 ? status.st_nlink
+                                                                                           : 0;
 }
 
 bool exists(const RootedPath& place)

@@ -120,8 +120,8 @@ bool same_file(int one, int other, const std::string& where);
 // No name leads to the file any more.
 bool unlinked(int fd, const std::string& where);
 std::uint64_t links_of(const RootedPath& place); // names that lead to the file; 0: there is none
-bool exists(const RootedPath& place);    // also as a link that leads nowhere
-bool can_write(const RootedPath& place); // by its permissions; errno when not
+bool exists(const RootedPath& place);            // also as a link that leads nowhere
+bool can_write(const RootedPath& place);         // by its permissions; errno when not
 
 // 0 or the errno. remove: a file or a link, or an empty directory.
 int make_directory(const RootedPath& place);
@@ -138,8 +138,8 @@ int remove_tree(const RootedPath& place); // with all that is below it; links ar
 // The names in a directory, without . and .., sorted. Throws when it cannot be
 // read.
 std::vector<std::string> names_in(const RootedPath& directory);
-// Calls `each` with every name in a directory, in any order. False: there is no such directory. Throws when it
-// cannot be read.
+// Calls `each` with every name in a directory, in any order. False: there is no such directory. Throws when
+// it cannot be read.
 enum class NameKind : std::uint8_t { file, note, directory, other };
 bool for_each_name(const RootedPath& directory, FunctionRef<void(const char* name, NameKind kind)> each);
 // fsync of a directory: the names in it survive a power failure.

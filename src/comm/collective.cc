@@ -105,8 +105,9 @@ void require_one_machine(Communicator& communicator, const std::string& where)
     throw Error(-DER_BUSY,
                 where + " cannot be written: rank 0 runs on " + first + " and rank " + std::to_string(rank) +
                     " on " + host_of(rank) +
-                    ", and a local pool belongs to one machine at a time. Run all ranks on one machine, "
-                    "or write to a cluster (rados://CEPHPOOL or daos://POOL/CONTAINER). Nothing was written");
+                    ", and the pool belongs to one machine at a time. Run all ranks on one machine, or write "
+                    "to a new path on a file system that the machines share (shared:PATH), or to a cluster "
+                    "(rados://CEPHPOOL or daos://POOL/CONTAINER). Nothing was written");
 }
 
 } // namespace stepstore

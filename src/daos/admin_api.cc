@@ -73,8 +73,7 @@ int give_object(store::Container& container, const store::ObjectId& id, store::E
     if (sizes && daos_is_kv(object.oid)) {
         store::ListPosition position;
         while (!position.done)
-            container.kv_list(
-                id, position, [&](stepstore::Bytes) { return ++object.keys > 0; }, epoch);
+            container.kv_list(id, position, [&](stepstore::Bytes) { return ++object.keys > 0; }, epoch);
     } else if (sizes && daos_is_array(object.oid)) {
         if (const auto attributes = container.array_attributes(id, epoch)) {
             object.size = container.array_size(id, *attributes, epoch);

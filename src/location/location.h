@@ -29,7 +29,7 @@ namespace stepstore {
 
 struct LocationForm {
     std::string_view scheme; // "rados://", "shared:"; empty: paths and labels
-    unsigned names = 0;      // parts after the scheme that name the pool: the first one is not empty. 0: a path
+    unsigned names = 0; // parts after the scheme that name the pool: the first one is not empty. 0: a path
     Capabilities capabilities;
 };
 
@@ -52,7 +52,8 @@ struct LocationParts {
     std::string pool = {};               // as Pool::connect takes it: the scheme and the names
     std::string rest = {};               // what follows the pool, as it was given
     // Of a path.
-    std::string path = {}; // after local: or shared:. How much of it is the pool, only a look tells. Not empty
+    std::string path =
+        {}; // after local: or shared:. How much of it is the pool, only a look tells. Not empty
     bool after_local = false;
     std::string label = {}; // after local:, the first part, if it has the form of a label or UUID
 };

@@ -385,7 +385,8 @@ void finish_destructions(PoolCore& core)
     }
 }
 
-VersionedContainer::VersionedContainer(std::shared_ptr<VersionedPool> pool, std::uint64_t id, std::string name)
+VersionedContainer::VersionedContainer(std::shared_ptr<VersionedPool> pool, std::uint64_t id,
+                                       std::string name)
     : pool_(std::move(pool)), id_(id),
       opened_(std::make_unique<OpenContainer>(pool_->core().storage().targets(), std::move(name)))
 {

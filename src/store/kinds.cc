@@ -1,6 +1,6 @@
 // The two kinds of pools, and which of them lies at a path.
+#include "store/builtin.h"
 #include "store/failure.h"
-#include "store/files/pool.h"
 #include "store/versioned.h"
 
 #include <algorithm>
@@ -49,10 +49,10 @@ void Pool::require_write(const char* what) const
 std::shared_ptr<Pool> Pool::create(const std::string& given, const PoolOptions& options)
 {
     const Named pool = named(given);
-    const bool in_files = pool.shared || options.backend == files::backend_name;
+    const bool in_files = pool.shared || options.backend == files::name;
     if (is_in_files(pool) && !in_files) {
-        fail(DER_EXIST, "there is a pool at " + pool.path +
-                            " already (files): open it, or choose another path");
+        fail(DER_EXIST,
+             "there is a pool at " + pool.path + " already (files): open it, or choose another path");
     }
     if (!in_files) return VersionedPool::create(pool.path, options);
     if (!options.label.empty()) require_label("pool " + pool.path + ": the label", options.label);

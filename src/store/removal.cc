@@ -385,7 +385,7 @@ void VersionedContainer::punch(const ObjectId& oid)
 }
 
 void VersionedContainer::array_punch(const ObjectId& oid, const ArrayAttributes& attributes,
-                            std::span<const Range> ranges)
+                                     std::span<const Range> ranges)
 {
     pool_->require_write("array_punch");
     const ObjectAccess object(pool_->core(), id_, oid, *opened_);
@@ -404,7 +404,8 @@ void VersionedContainer::array_punch(const ObjectId& oid, const ArrayAttributes&
     }
 }
 
-void VersionedContainer::array_set_size(const ObjectId& oid, const ArrayAttributes& attributes, std::uint64_t cells)
+void VersionedContainer::array_set_size(const ObjectId& oid, const ArrayAttributes& attributes,
+                                        std::uint64_t cells)
 {
     pool_->require_write("array_set_size");
     const ObjectAccess object(pool_->core(), id_, oid, *opened_);

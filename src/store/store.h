@@ -30,7 +30,7 @@ Uuid random_uuid(); // of version 4
 
 struct PoolOptions {
     std::string backend = "lmdb"; // or another one of backend.h, or "files"
-    std::string label;    // default: the last part of the path; else as a container's
+    std::string label;            // default: the last part of the path; else as a container's
     unsigned targets = 0; // at most 256; 0: as many as the machine has processors, at least 4 and at most 16
     Durability durability = Durability::process;
     // Existing ones, into which the targets go in turn; none: the pool's.
@@ -261,7 +261,8 @@ public:
     virtual Epoch last_update(const ObjectId& oid, Epoch epoch = latest) = 0; // 0: never written
 
     // ---- any object
-    virtual void punch(const ObjectId& oid) = 0; // everything in it, at one epoch per target; snapshots keep theirs
+    virtual void
+    punch(const ObjectId& oid) = 0; // everything in it, at one epoch per target; snapshots keep theirs
     // The objects that have a record at this epoch, in the order of their ids. For ls and check.
     virtual std::vector<ObjectId> objects(Epoch epoch = latest) = 0;
     virtual bool holds(const ObjectId& oid, Epoch epoch = latest) = 0; // whether objects() would name it

@@ -6,6 +6,7 @@
 #include "blobs/numbers.h"
 #include "stepstore/administration.h"
 #include "support/errors.h"
+#include "support/location.h"
 #include "support/temporary.h"
 
 #include <daos_errno.h>
@@ -49,7 +50,7 @@ protected:
     Blobs open(Access access = Access::read_write) const { return Blobs::open(location + "/box", access); }
 
     stepstore::testing::TemporaryDirectory directory;
-    std::string location = directory / "pool";
+    std::string location = stepstore::testing::new_pool(directory);
 };
 
 } // namespace stepstore::blobs::testing

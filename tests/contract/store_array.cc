@@ -199,8 +199,8 @@ TEST_P(ArrayContract, SizesGrowAndShrink)
     const ArrayAttributes attributes{2, 100};
     const ObjectId oid = array_object(1);
     EXPECT_EQ(container->array_size(oid, attributes), 0U);
-    for (const std::uint64_t size :
-         {1UL, 100UL, 101UL, 1000UL, 999UL, 900UL, 200UL, 99UL, has_versions() ? 12345678901234UL : 1234567890123UL, 50UL, 0UL, 300UL}) {
+    for (const std::uint64_t size : {1UL, 100UL, 101UL, 1000UL, 999UL, 900UL, 200UL, 99UL,
+                                     has_versions() ? 12345678901234UL : 1234567890123UL, 50UL, 0UL, 300UL}) {
         container->array_set_size(oid, attributes, size);
         EXPECT_EQ(container->array_size(oid, attributes), size);
         container->array_set_size(oid, attributes, size);

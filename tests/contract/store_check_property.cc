@@ -177,7 +177,8 @@ private:
     }
     void snapshot(Model& model)
     {
-        if (versions_ && model.snapshots.size() < 4) model.snapshots.emplace(model.open->create_snapshot(""), model.now);
+        if (versions_ && model.snapshots.size() < 4)
+            model.snapshots.emplace(model.open->create_snapshot(""), model.now);
     }
     void drop_snapshots(Model& model)
     {

@@ -239,8 +239,7 @@ TEST_P(KeyValueContract, AListingGoesOnWhereItStopped)
     EXPECT_TRUE(list_keys(*container, kv_object(99)).empty());
     ListPosition nonsense;
     nonsense.length = 200;
-    EXPECT_EQ(der_of([&] { container->kv_list(oid, nonsense, [](Bytes) { return true; }); }),
-              DER_INVAL);
+    EXPECT_EQ(der_of([&] { container->kv_list(oid, nonsense, [](Bytes) { return true; }); }), DER_INVAL);
 }
 
 TEST_P(KeyValueContract, AListingSurvivesInsertsAndRemoves)

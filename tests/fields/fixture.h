@@ -64,14 +64,14 @@ inline Key element_key(int step, int param = 130, int level = 500)
 
 inline std::string default_backend()
 {
-    return stepstore::testing::on_rados() ? "rados" : "lmdb";
+    return stepstore::testing::on_rados() ? "rados" : stepstore::testing::in_files() ? "files" : "lmdb";
 }
 
 inline void create_pool(const std::string& location, const std::string& backend, bool power = false)
 {
     stepstore_pool_options options{};
     options.backend = backend.c_str();
-    options.targets = 4;
+    options.targets = backend == "files" ? 0 : 4;
     options.power = power ? 1 : 0;
     if (stepstore_pool_create(location.c_str(), &options) != 0)
         throw std::runtime_error(stepstore_last_message());
@@ -162,8 +162,9 @@ protected:
 
 inline auto backends_of_fields()
 {
-    return ::testing::ValuesIn(stepstore::testing::on_rados() ? std::vector<std::string>{"rados"}
-                                                              : std::vector<std::string>{"memory", "lmdb"});
+    return ::testing::ValuesIn(stepstore::testing::on_rados()   ? std::vector<std::string>{"rados"}
+                               : stepstore::testing::in_files() ? std::vector<std::string>{"files"}
+                                                                : std::vector<std::string>{"memory", "lmdb"});
 }
 
 #define INSTANTIATE_FIELDS(suite)                                                                            \

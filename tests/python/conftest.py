@@ -16,10 +16,15 @@ sys.path.append(str(Path(__file__).parents[1] / "support"))
 
 @pytest.fixture
 def pool(tmp_path: Path) -> Iterator[stepstore.Pool]:
-    """With STEPSTORE_TEST_RADOS on Ceph."""
+    """With STEPSTORE_TEST_RADOS on Ceph, with STEPSTORE_TEST_SHARED in files."""
     ceph_pool = os.environ.get("STEPSTORE_TEST_RADOS")
-    location = f"rados://{ceph_pool}/{uuid.uuid4()}" if ceph_pool else str(tmp_path / "p")
-    stepstore.Pool.create(location, targets=4)
+    in_files = "STEPSTORE_TEST_SHARED" in os.environ
+    location = str(tmp_path / "p")
+    if ceph_pool:
+        location = f"rados://{ceph_pool}/{uuid.uuid4()}"
+    elif in_files:
+        location = f"shared:{location}"
+    stepstore.Pool.create(location, targets=0 if in_files else 4)
     with stepstore.Pool.connect(location) as opened:
         yield opened
 

@@ -9,10 +9,14 @@
 namespace stepstore::testing {
 
 // With STEPSTORE_TEST_RADOS, the name of a pool of Ceph, tests go there; with STEPSTORE_TEST_DAOS_POOL, the
-// label of a pool of a DAOS system, the streams of tests do.
+// label of a pool of a DAOS system, the streams of tests do. With STEPSTORE_TEST_SHARED pools are in files.
 inline bool on_rados()
 {
     return std::getenv("STEPSTORE_TEST_RADOS") != nullptr;
+}
+inline bool in_files()
+{
+    return std::getenv("STEPSTORE_TEST_SHARED") != nullptr;
 }
 inline bool on_cluster()
 {
@@ -24,7 +28,7 @@ inline std::string new_pool(const TemporaryDirectory& directory, const std::stri
 {
     const std::string own = directory.path().filename().string() + "-" + name;
     return on_rados() ? "rados://" + std::string(std::getenv("STEPSTORE_TEST_RADOS")) + "/" + own
-                      : directory / name;
+                      : (in_files() ? "shared:" : "") + (directory / name);
 }
 
 // A stream that is not there yet: the first of a new pool, or on a DAOS system of a new container.

@@ -159,10 +159,7 @@ protected:
     bool has_versions() const { return GetParam() != "files"; }
 
     // A snapshot, or `latest` where there are none: the tests then look at the newest version again.
-    Epoch snapshot_or_latest()
-    {
-        return has_versions() ? container->create_snapshot("") : latest;
-    }
+    Epoch snapshot_or_latest() { return has_versions() ? container->create_snapshot("") : latest; }
 
     TemporaryDirectory directory;
     std::string path;

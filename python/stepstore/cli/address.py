@@ -55,7 +55,7 @@ def resolve(location: str, *, may_be_new: bool = False) -> Address:
     with _usage_errors():
         parts = _core.parse_location(location)
     pool, rest, exists = _core.find_pool(location)
-    if not exists and not parts.scheme and not may_be_new:
+    if not exists and parts.is_path and not may_be_new:
         raise not_found(f"{location}: there is no pool: looked for {_tried(pool)}; {_advice(location)}")
     container, _, rest = rest.lstrip("/").partition("/")
     with _usage_errors():

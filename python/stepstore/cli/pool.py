@@ -33,7 +33,8 @@ PoolArgument = Annotated[
     str,
     typer.Argument(
         metavar="POOL",
-        help="A directory, local:LABEL under the root directory, or rados://CEPHPOOL/NAMESPACE.",
+        help="A directory, local:LABEL under the root directory, shared:DIRECTORY of a pool in files, or "
+        "rados://CEPHPOOL/NAMESPACE.",
     ),
 ]
 
@@ -58,6 +59,14 @@ def create(
         ),
     ] = "process",
     label: Annotated[str, typer.Option(help="Default: the last part of the path.")] = "",
+    on: Annotated[
+        str,
+        typer.Option(
+            metavar="machine|files",
+            help="What keeps the objects: a store of this machine, or plain files on a file system that "
+            "machines share (as shared:DIRECTORY).",
+        ),
+    ] = "machine",
     target_dir: Annotated[
         list[str] | None,
         typer.Option(
@@ -71,7 +80,11 @@ def create(
     """Make a pool. Its directory is made when missing."""
     if durability not in ("process", "power"):
         raise CommandError(f"--durability {durability!r}: use process or power", ExitCode.USAGE)
+    if on not in ("machine", "files"):
+        raise CommandError(f"--on {on!r}: use machine or files", ExitCode.USAGE)
     check_text(pool)
+    if on == "files" and not _core.parse_location(pool).scheme:
+        pool = f"shared:{_core.pool_path(pool)}"
     Pool.create(pool, label=label, targets=targets or 0, durability=durability, target_dirs=target_dir or ())
     made = describe(pool)
     emit(as_json, made, lambda: f"made pool {made['label']} in {made['path']}")
@@ -125,7 +138,8 @@ def query(pool: PoolArgument, as_json: JsonOption = False) -> None:
     shown |= {"back end": f"{info['backend']}, format {info['format']}"}
     shown |= {"durability": info["durability"], "space": space}
     show(facts(shown.items()))
-    show(_targets_table(info["targets"]))
+    if info["backend"] != "files":
+        show(_targets_table(info["targets"]))
 
 
 def _targets_table(targets: list[dict[str, Any]]) -> Any:

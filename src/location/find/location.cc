@@ -45,8 +45,8 @@ bool is_label_here(const std::string& label)
 
 namespace fs = std::filesystem;
 
-// Whether a pool is being made in the directory. The lock file comes before all else (docs/format.md), and in a
-// pool in files a directory of its id.
+// Whether a pool is being made in the directory. The lock file comes before all else (docs/format.md), and
+// in a pool in files a directory of its id.
 bool is_pool_to_be(const fs::path& directory, const std::string& first)
 {
     std::error_code ignored;
@@ -64,7 +64,8 @@ std::string occupant(const fs::path& path)
     const fs::directory_iterator first(path, unreadable);
     if (unreadable || first == fs::directory_iterator()) return {};
     const std::string name = first->path().filename().string();
-    return is_pool_to_be(path, name) ? std::string() : "a directory that is no pool (it holds '" + name + "')";
+    return is_pool_to_be(path, name) ? std::string()
+                                     : "a directory that is no pool (it holds '" + name + "')";
 }
 
 [[noreturn]] void refuse_place(const std::string& text, const fs::path& path, const std::string& what)

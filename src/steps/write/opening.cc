@@ -231,6 +231,9 @@ StreamToWrite open_to_write(const std::string& text, const WriterOptions& option
     opened.location = resolve_location(text);
     require_place_for_pool(opened.location, text);
     require_directory(opened.location.pool, layout_named(options.layout));
+    if (options.step_mode == StepMode::snapshot && !capabilities_of(opened.location.pool).versions)
+        throw Error(-DER_NOTSUPPORTED, "Steps=snapshot needs snapshots, and a pool in files (" +
+                                           opened.location.pool + ") has none: leave out Steps");
     opened.location.opened = open_pool(opened.location, options);
     const Pool& pool = *opened.location.opened;
     Container container = pool.open_or_create_container(opened.location.container);

@@ -1,6 +1,7 @@
 #include "steps/write/writer_impl.h"
 
 #include "base/wire.h"
+#include "location/find/group.h"
 #include "steps/write/snapshot_writer.h"
 
 #include <algorithm>
@@ -32,10 +33,10 @@ Writer::Impl::Impl(const std::string& location, const WriterOptions& wanted,
     : options(wanted), communicator(std::move(group))
 {
     all_together(*communicator, [&] { check_options(options); });
-    if (capabilities_of(location).one_machine) require_one_machine(*communicator, location);
     if (communicator->size() > 1) watch = std::make_unique<GroupWatch>(*communicator);
+    const std::string place = location_of_group(*communicator, location);
     const std::vector<std::byte> word = on_root(*communicator, [&] {
-        StreamToWrite made = open_to_write(location, options, communicator->size());
+        StreamToWrite made = open_to_write(place, options, communicator->size());
         lease = std::move(made.lease);
         if (options.profile)
             profile_record.emplace(made.opened.location, ProfileSide::writers,

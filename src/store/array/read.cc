@@ -307,8 +307,8 @@ ArrayEnd end_of_array(const ObjectAccess& object, const ArrayShape& shape, Epoch
 }
 
 ReadResult VersionedContainer::array_read(const ObjectId& oid, const ArrayAttributes& attributes,
-                                 std::span<const Range> ranges, std::span<const MutableBytes> memory,
-                                 Epoch epoch, Verify verify, Ends ends)
+                                          std::span<const Range> ranges, std::span<const MutableBytes> memory,
+                                          Epoch epoch, Verify verify, Ends ends)
 {
     const ObjectAccess object(pool_->core(), id_, oid, *opened_);
     const ArrayShape shape(object, attributes);
@@ -339,7 +339,8 @@ ReadResult VersionedContainer::array_read(const ObjectId& oid, const ArrayAttrib
     return result;
 }
 
-std::uint64_t VersionedContainer::array_size(const ObjectId& oid, const ArrayAttributes& attributes, Epoch epoch)
+std::uint64_t VersionedContainer::array_size(const ObjectId& oid, const ArrayAttributes& attributes,
+                                             Epoch epoch)
 {
     const ObjectAccess object(pool_->core(), id_, oid, *opened_);
     const ArrayShape shape(object, attributes);

@@ -131,7 +131,7 @@ private:
 } // namespace
 
 void VersionedContainer::array_write(const ObjectId& oid, const ArrayAttributes& attributes,
-                            std::span<const Range> ranges, std::span<const Bytes> memory)
+                                     std::span<const Range> ranges, std::span<const Bytes> memory)
 {
     pool_->require_write("array_write");
     const ObjectAccess object(pool_->core(), id_, oid, *opened_);

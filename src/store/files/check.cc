@@ -138,8 +138,7 @@ private:
             Uuid named{};
             const Keys names(place_, place_.root() / "names", "the names of containers");
             if (!about.label.empty()) {
-                const auto got =
-                    names.get(as_bytes(about.label), std::as_writable_bytes(std::span(named)));
+                const auto got = names.get(as_bytes(about.label), std::as_writable_bytes(std::span(named)));
                 if (!got.there || named != uuid) {
                     return reclaim(directory, pool_ + ", " + name,
                                    "a container that was not finished, or was destroyed");
@@ -282,9 +281,10 @@ CompactedFiles compact_files(const Place& place)
         const auto bytes = read_file(place.root() / "temporary" / name / owner_name);
         const auto owner = bytes ? decode_owner(*bytes) : std::nullopt;
         if (!owner || *owner == mine || life_of(*owner) == Life::dead) return;
-        fail(DER_BUSY, pool + ": " + owner->text() +
-                           " writes to it, or has left temporary files: end it, and if it has ended, remove " +
-                           (place.root() / "temporary" / name));
+        fail(DER_BUSY,
+             pool + ": " + owner->text() +
+                 " writes to it, or has left temporary files: end it, and if it has ended, remove " +
+                 (place.root() / "temporary" / name));
     });
     CompactedFiles done;
     done.before = taken_by(place.root());

@@ -11,8 +11,8 @@ namespace stepstore::store::files {
 
 // Walks over all objects. With options.repair it removes what killed processes have left: temporary files of
 // processes that are dead on this machine, what was moved away to be removed, containers that were never
-// finished, and data that no object has. Those of other machines stay: whether their processes live, cannot be
-// seen from here.
+// finished, and data that no object has. What processes of other machines have left stays, as nobody can see
+// from here whether they live.
 void check_files(const Place& place, const CheckOptions& options, CheckReport& report);
 
 struct CompactedFiles {

@@ -23,8 +23,9 @@ constexpr std::uint64_t oids_at_once = std::uint64_t{1} << 48; // so that no cal
 
 [[noreturn]] void refuse_versions(const std::string& path, const std::string& what)
 {
-    fail(DER_NOTSUPPORTED, "pool " + path + " keeps its objects in files, which have the newest version alone: " +
-                               what + " needs a pool of another kind (on one machine, Ceph or DAOS)");
+    fail(DER_NOTSUPPORTED, "pool " + path +
+                               " keeps its objects in files, which have the newest version alone: " + what +
+                               " needs a pool of another kind (on one machine, Ceph or DAOS)");
 }
 
 // Takes the pieces of memory that cover the next `length` bytes.
@@ -90,8 +91,8 @@ void require_same_size(std::span<const Range> ranges, std::span<const Memory> me
     for (const Memory& piece : memory)
         given += piece.size();
     if (wanted != given) {
-        fail(DER_IO_INVAL, array + ": the ranges have " + std::to_string(wanted) + " bytes, and the memory has " +
-                            std::to_string(given));
+        fail(DER_IO_INVAL, array + ": the ranges have " + std::to_string(wanted) +
+                               " bytes, and the memory has " + std::to_string(given));
     }
 }
 
@@ -136,7 +137,8 @@ FilesContainer::~FilesContainer()
 
 std::string FilesContainer::named(const ObjectId& oid) const
 {
-    return "object " + text(oid) + " in container " + (about_.label.empty() ? text(about_.uuid) : about_.label);
+    return "object " + text(oid) + " in container " +
+           (about_.label.empty() ? text(about_.uuid) : about_.label);
 }
 
 ContainerInfo FilesContainer::query()
@@ -207,8 +209,7 @@ std::uint64_t FilesContainer::allocate_oids(std::uint64_t count)
         store_little(after, first + count);
         try {
             const Precondition same = got.there ? Precondition::equals(next) : Condition::must_not_exist;
-            const auto done =
-                numbers.update({key, Bytes(after), same, nullptr, [] { return true; }}, true);
+            const auto done = numbers.update({key, Bytes(after), same, nullptr, [] { return true; }}, true);
             if (done == Keys::Done::yes) return first;
         } catch (const Error& error) {
             // In doubt, numbers that nobody got are left out.
@@ -231,8 +232,8 @@ void require_key(const std::string& where, Bytes key, const Replaced* replaced)
 {
     if (key.empty()) fail(DER_INVAL, where + ": the key is empty: keys have 1 byte to 1 MiB");
     if (key.size() > max_key_length) {
-        fail(DER_KEY2BIG, where + ": the key has " + std::to_string(key.size()) +
-                              " bytes: at most 1 MiB is possible");
+        fail(DER_KEY2BIG,
+             where + ": the key has " + std::to_string(key.size()) + " bytes: at most 1 MiB is possible");
     }
     if (replaced != nullptr && replaced->into.size() > max_replaced)
         fail(DER_INVAL, where + ": there is room for more than 4,096 bytes of the old value");
@@ -244,8 +245,8 @@ bool FilesContainer::update(const ObjectId& oid, Bytes key, std::optional<Bytes>
                             const Precondition& condition, Replaced* replaced)
 {
     require_key("pool " + place_->path() + ", " + named(oid), key, replaced);
-    const bool inserts = value && condition.what != Condition::must_equal &&
-                         condition.what != Condition::must_exist;
+    const bool inserts =
+        value && condition.what != Condition::must_equal && condition.what != Condition::must_exist;
     for (;;) {
         auto entry = objects_.known(oid);
         if (!entry && inserts) entry = objects_.make(oid, std::nullopt);
@@ -414,8 +415,7 @@ ReadResult FilesContainer::array_read(const ObjectId& oid, const ArrayAttributes
                 const MutableBytes rest = piece.subspan(done);
                 place_->forget_cached(opened->fd.get(), at + done, rest.size());
                 const std::int64_t got = read_all(opened->fd.get(), rest, at + done);
-                if (got < 0)
-                    fail_errno("pool " + place_->path() + ", " + name, "cannot read the array");
+                if (got < 0) fail_errno("pool " + place_->path() + ", " + name, "cannot read the array");
                 done += static_cast<std::size_t>(got);
                 if (done == piece.size() || fresh) break;
                 // The file may be longer by now on its server.
@@ -446,7 +446,8 @@ std::uint64_t FilesContainer::array_size(const ObjectId& oid, const ArrayAttribu
     return opened ? size_of(opened->fd.get(), named(oid)) / attributes.cell_size : 0;
 }
 
-void FilesContainer::array_set_size(const ObjectId& oid, const ArrayAttributes& attributes, std::uint64_t cells)
+void FilesContainer::array_set_size(const ObjectId& oid, const ArrayAttributes& attributes,
+                                    std::uint64_t cells)
 {
     pool_->require_write("array_set_size");
     const ByteSpan bytes = bytes_of({0, cells}, attributes, named(oid));

@@ -63,7 +63,8 @@ std::string name_of_key(Bytes key)
             name += "0123456789abcdef"[static_cast<unsigned>(byte) >> 4];
             name += "0123456789abcdef"[static_cast<unsigned>(byte) & 15];
         }
-        if (name.size() > longest_name) return hashed + hexadecimal(checksum(key)) + hexadecimal(checksum(key, 1));
+        if (name.size() > longest_name)
+            return hashed + hexadecimal(checksum(key)) + hexadecimal(checksum(key, 1));
     }
     return name;
 }
@@ -319,9 +320,8 @@ void Keys::list(ListPosition& position, FunctionRef<bool(Bytes)> each, const Key
     };
     std::set<std::string, std::less<>> parts; // that were given
     for (; position.target < buckets; ++position.target, position.length = 0) {
-        const RootedPath bucket =
-            directory_ / std::string{"0123456789abcdef"[position.target >> 4],
-                                     "0123456789abcdef"[position.target & 15]};
+        const RootedPath bucket = directory_ / std::string{"0123456789abcdef"[position.target >> 4],
+                                                           "0123456789abcdef"[position.target & 15]};
         Order after{};
         if (position.length != 0)
             after = {load_big<std::uint64_t>(position.key.data()), load_big<std::uint64_t>(&position.key[8])};
@@ -372,7 +372,8 @@ void Keys::list(ListPosition& position, FunctionRef<bool(Bytes)> each, const Key
                 const Bytes rest = shown.subspan(filter.prefix.size());
                 const auto cut = std::ranges::find(rest, static_cast<std::byte>(filter.delimiter));
                 if (cut != rest.end())
-                    shown = shown.first(filter.prefix.size() + static_cast<std::size_t>(cut - rest.begin()) + 1);
+                    shown =
+                        shown.first(filter.prefix.size() + static_cast<std::size_t>(cut - rest.begin()) + 1);
             }
             const bool whole = shown.size() == key->size();
             const std::string_view part = whole ? std::string_view() : as_text(shown);
@@ -390,13 +391,12 @@ bool Keys::any() const
 {
     bool found = false;
     ListPosition position;
-    list(
-        position,
-        [&](Bytes) {
-            found = true;
-            return false;
-        },
-        {});
+    list(position,
+         [&](Bytes) {
+             found = true;
+             return false;
+         },
+         {});
     return found;
 }
 

@@ -1,10 +1,11 @@
-// Keys and their values in a directory: the key-value objects of a pool in files, its names of containers, and
-// its numbers.
+// Keys and their values in a directory: the key-value objects of a pool in files, its names of containers,
+// and its numbers.
 //
-// The directory has up to 64 buckets, named 00 to 3f by the key's checksum. A version of a value is a name in
-// the key's bucket: NAME@N. NAME is the key, with other characters than A-Z a-z 0-9 _ - as %xx. If that is
-// longer than 150 bytes, NAME is ~ and a checksum of 128 bits. N counts from 1. The version with the greatest N
-// is the key's value. It is a file, which also holds the key. Or it is a note (files.h), and the key is removed.
+// The directory has up to 64 buckets, named 00 to 3f by the key's checksum. A version of a value is a name
+// in the key's bucket: NAME@N. NAME is the key, with other characters than A-Z a-z 0-9 _ - as %xx. If that
+// is longer than 150 bytes, NAME is ~ and a checksum of 128 bits. N counts from 1. The version with the
+// greatest N is the key's value. It is a file, which also holds the key. Or it is a note (files.h), and the
+// key is removed.
 //
 // Update:
 // 1. List the bucket: h is the greatest N of the key, 0 if it has none.
@@ -15,19 +16,19 @@
 //    another process was faster: begin at 1 again. Otherwise the update is done: all who list from now on
 //    find it. Remove the pin.
 // 5. Cut version h off to length 0, if it is long. Nobody needs it.
-// 6. Remove old versions: from 2 to h + 1 - `kept`, in ascending order, and none from a pinned one on. Whether
-//    a version is pinned, its number of links says. Version 1 stays.
+// 6. Remove old versions: from 2 to h + 1 - `kept`, in ascending order, and none from a pinned one on.
+//    Whether a version is pinned, its number of links says. Version 1 stays.
 //
 // Why it holds:
-// - Of those who make the same name one succeeds. So each version replaces the one before it, unless its number
-//   was used before and removed by 6. That cannot be: (a) Version 1 is not removed. (b) When a process lists in
-//   2., version h is pinned and is the greatest. Version h + 1 is removed only by a process that found more
-//   than `kept` versions from h on, and version h not pinned. The versions are made after the listing, so
-//   that process looks at the links after the pin was made, and stops there.
+// - Of those who make the same name one succeeds. So each version replaces the one before it, unless its
+//   number was used before and removed by 6. That cannot be: (a) Version 1 is not removed. (b) When a
+//   process lists in 2., version h is pinned and is the greatest. Version h + 1 is removed only by a process
+//   that found more than `kept` versions from h on, and version h not pinned. The versions are made after
+//   the listing, so that process looks at the links after the pin was made, and stops there.
 // - So a condition that was true of version h is true when version h + 1 is made.
-// - Killed at any instant: before 4. nothing was changed but temporary names. After it the update is done; 5.
-//   and 6. are done by the next update. A pin that was left keeps old versions from being removed, until a
-//   repair removes what the process has left.
+// - Killed at any instant: before 4. nothing was changed but temporary names. After it the update is done;
+//   5. and 6. are done by the next update. A pin that was left keeps old versions from being removed, until
+//   a repair removes what the process has left.
 // - Readers list, then open version h. If it is gone, or cut off (5., 6.), it was replaced. So they list
 //   again. A version that was found twice, and cannot be read, is damaged (found_twice.h).
 // - A key stays, with two names, when it was removed: if its numbers began at 1 again, a slow process could
@@ -81,8 +82,8 @@ public:
         std::optional<Bytes> value; // nullopt: remove
         const Precondition& condition;
         Replaced* replaced = nullptr;
-        // Asked after 4.: whether the directory still belongs to what it is updated for. If not, `update` gives
-        // `moved`.
+        // Asked after 4.: whether the directory still belongs to what it is updated for. If not, `update`
+        // gives `moved`.
         FunctionRef<bool()> still_here;
     };
     enum class Done : std::uint8_t {

@@ -32,7 +32,8 @@ bool is_data_name(std::string_view name)
     const auto host = name.substr(0, slash);
     const auto token = name.substr(slash + 1);
     const auto plain = [](char c) {
-        return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_';
+        return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
+               c == '_';
     };
     const auto hexadecimal = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
     return std::ranges::all_of(host, plain) && token.size() == 32 && std::ranges::all_of(token, hexadecimal);

@@ -10,9 +10,9 @@
 //    data are made by the first update that needs them; until then the object is empty.
 // 2. To remove one is to move its entry away, and then to remove the data that the entry names. A new object
 //    of the same id has another token, so it has nothing of the old one.
-// 3. Who has read an entry before may go on with it: reads find data, or that they are gone, and then read the
-//    entry again. An update of a key looks at the entry again after it has put its version (keys.h). If the
-//    entry has changed, the version went where nobody looks, and the update is done again.
+// 3. Who has read an entry before may go on with it: reads find data, or that they are gone, and then read
+//    the entry again. An update of a key looks at the entry again after it has put its version (keys.h). If
+//    the entry has changed, the version went where nobody looks, and the update is done again.
 // Killed at any instant: data without an entry are left, which `pool check --repair` removes.
 //
 // Threads: an Objects may be shared. Fork: a child uses the descriptors that its parent has open, which have
@@ -32,7 +32,10 @@ namespace stepstore::store::files {
 struct ObjectEntry {
     std::string data; // HOST/TOKEN
     std::optional<ArrayAttributes> attributes;
-    friend bool operator==(const ObjectEntry& one, const ObjectEntry& other) { return one.data == other.data; }
+    friend bool operator==(const ObjectEntry& one, const ObjectEntry& other)
+    {
+        return one.data == other.data;
+    }
 };
 std::string encode_entry(const ObjectEntry& entry);
 std::optional<ObjectEntry> decode_entry(std::string_view text); // nullopt: damaged
@@ -58,7 +61,8 @@ public:
     std::optional<ObjectEntry> known(const ObjectId& oid);
     void forget(const ObjectId& oid);
     // Makes the entry where it is missing. Gives the one that is there.
-    ObjectEntry make(const ObjectId& oid, const std::optional<ArrayAttributes>& attributes, bool* made = nullptr);
+    ObjectEntry make(const ObjectId& oid, const std::optional<ArrayAttributes>& attributes,
+                     bool* made = nullptr);
     bool remove(const ObjectId& oid); // false: there was none
 
     // The file of an array. nullptr: it has none yet, and is not to be made.

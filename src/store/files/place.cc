@@ -26,8 +26,8 @@ constexpr std::uint32_t owner_magic = 0x4f465353;  // "SSFO"
 bool belongs_to_machine(const RootedPath& root)
 {
     constexpr std::uint64_t xfs = 0x58465342, zfs = 0x2fc12fc1;
-    constexpr std::uint64_t local[] = {EXT4_SUPER_MAGIC, BTRFS_SUPER_MAGIC, TMPFS_MAGIC, RAMFS_MAGIC,
-                                       F2FS_SUPER_MAGIC, OVERLAYFS_SUPER_MAGIC, xfs, zfs};
+    constexpr std::uint64_t local[] = {EXT4_SUPER_MAGIC, BTRFS_SUPER_MAGIC,     TMPFS_MAGIC, RAMFS_MAGIC,
+                                       F2FS_SUPER_MAGIC, OVERLAYFS_SUPER_MAGIC, xfs,         zfs};
     struct statfs about {};
     if (fstatfs(root.root(), &about) != 0) return false;
     return std::ranges::find(local, static_cast<std::uint64_t>(about.f_type) & 0xffffffff) != std::end(local);

@@ -1,8 +1,8 @@
-// A pool in files, as this process has it open: where its directories are, what its files are made of, and how
-// what is written reaches those who read it.
+// A pool in files, as this process has it open: where its directories are, what its files are made of, and
+// how what is written reaches those who read it.
 //
 // What the directory of the pool holds (docs/format-files.md has the bytes):
-//   shared              the header: the pool's id and label. The directory is a pool exactly while this is here
+//   shared              the header: the pool's id and label. The directory is a pool while this is here
 //   UUID/               all else, under the id of the pool. So what is left of a pool that was destroyed is
 //                       never part of one that is made in its place
 //     names/            labels of containers and their ids (keys.h)
@@ -15,14 +15,14 @@
 //     gone/             what was destroyed, until it is removed
 //
 // What is relied on in the file system, and why, is in docs/nodes.md. In short: link() and symlink() make a
-// name that was not there, and exactly one of several callers succeeds. rename() is atomic. A directory that is
-// listed after such a call has returned shows its effect, on every machine. A file that was written, synced
-// and closed before it got its name has its bytes for all who open it by that name.
+// name that was not there, and exactly one of several callers succeeds. rename() is atomic. A directory that
+// is listed after such a call has returned shows its effect, on every machine. A file that was written,
+// synced and closed before it got its name has its bytes for all who open it by that name.
 //
-// No lock is taken, and no file is changed that others may be reading, with two exceptions: arrays, whose
-// cells are written in place, and a value that was replaced, whose bytes are cut off to give their space back
-// (keys.h). A process may be killed at any instant. It leaves files in temporary/ or gone/, which `pool check
-// --repair` removes.
+// No lock is taken. No file is changed that others may be reading, with two exceptions. The cells of arrays
+// are written in place. The bytes of a value that was replaced are cut off, to give their space back
+// (keys.h). A process may be killed at any instant. It leaves files in temporary/ or gone/, which `pool
+// check --repair` removes.
 //
 // Threads: a Place may be shared. Fork: a child uses its parent's, with a temporary directory of its own.
 // Errors: those of store.h; DER_STALE: the pool was destroyed.

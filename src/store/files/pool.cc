@@ -1,13 +1,13 @@
-// Making a pool: 1. its directories are made under a fresh id. 2. The header is written beside them, and linked
-// to the name `shared`: of several makers one succeeds. The others remove what they have made.
-// Destroying it: 1. `shared` is moved into the directory of the id, so that there is no pool any more. If it
-// was another pool's, made meanwhile, it is put back. 2. The directory is removed.
+// Making a pool: 1. its directories are made under a fresh id. 2. The header is written beside them, and
+// linked to the name `shared`: of several makers one succeeds. The others remove what they have made.
+// Destroying it: 1. `shared` is moved into the directory of the id. From then on there is no pool. If it was
+// another pool's, made meanwhile, it is put back. 2. The directory is removed.
 //
-// Making a container: 1. its directory is made with all that it begins with, and moved to its id. 2. Its label
-// is put if it is absent: then the container is there. Destroying it: 1. its label is removed if it is still
-// its own, 2. its directory is moved away, and then removed.
-// Killed in between: what is not yet there, or not any more, is removed by a repair.
-#include "store/files/pool.h"
+// Making a container: 1. its directory is made with all that it begins with, and moved to its id. 2. Its
+// label is put if it is absent: then the container is there. Destroying it: 1. its label is removed if it is
+// still its own, 2. its directory is moved away, and then removed. Killed in between: what was not made
+// whole, or not removed whole, is removed by a repair.
+#include "store/builtin.h"
 
 #include "base/clock.h"
 #include "base/fork.h"
@@ -50,7 +50,8 @@ std::optional<About> read_about(const Place& place, const Uuid& uuid)
     }
     About about = decode_about(*bytes, "pool " + place.path() + ", container " + text(uuid));
     if (about.uuid != uuid)
-        fail_damaged("pool " + place.path() + ": the record of container " + text(uuid) + " is another one's");
+        fail_damaged("pool " + place.path() + ": the record of container " + text(uuid) +
+                     " is another one's");
     if (about.label.empty()) return about;
     Uuid named{};
     const auto got = names_of(place).get(as_bytes(about.label), std::as_writable_bytes(std::span(named)));
@@ -72,7 +73,7 @@ public:
         info.uuid = uuid();
         info.label = place_->header().label;
         info.path = path();
-        info.backend = backend_name;
+        info.backend = files::name;
         info.format_version = format_version;
         info.durability = place_->header().durability;
         info.targets.resize(1);
@@ -118,8 +119,8 @@ public:
             named = names.get(as_bytes(label), std::as_writable_bytes(std::span(before))).there;
             if (named && exists(place_->container(before))) refuse_label();
         }
-        const About about{uuid, std::string(label), nanoseconds(CLOCK_REALTIME),
-                          {properties.begin(), properties.end()}};
+        const About about{
+            uuid, std::string(label), nanoseconds(CLOCK_REALTIME), {properties.begin(), properties.end()}};
         const RootedPath made = place_->temporary();
         if (const int error = make_directory(made); error != 0)
             throw system_error(error, pool, "cannot make the directory of a container");
@@ -139,8 +140,8 @@ public:
             // What it named was removed as unfinished, while its maker did not run.
             const Precondition fresh = named ? Precondition::equals(std::as_bytes(std::span(before)))
                                              : Precondition(Condition::must_not_exist);
-            names.update({as_bytes(label), std::as_bytes(std::span(uuid)), fresh, nullptr, [] { return true; }},
-                         true);
+            names.update(
+                {as_bytes(label), std::as_bytes(std::span(uuid)), fresh, nullptr, [] { return true; }}, true);
         } catch (const Error& error) {
             place_->remove_at_once(place_->container(uuid));
             if (error.code() == -DER_EXIST || error.code() == -DER_MISMATCH) refuse_label();
@@ -279,8 +280,8 @@ std::shared_ptr<Pool> create(const std::string& path, const PoolOptions& options
         place->sync_names(directory / id);
         const int failed = link_file(draft, directory / "shared");
         if (failed == EEXIST) {
-            fail(DER_EXIST, "there is a pool at " + path +
-                                " already (files): open it, or choose another path");
+            fail(DER_EXIST,
+                 "there is a pool at " + path + " already (files): open it, or choose another path");
         }
         if (failed != 0) throw system_error(failed, pool, "cannot make it");
         place->sync_names(directory);
@@ -298,7 +299,8 @@ std::shared_ptr<Pool> open(const std::string& path, Access access)
     const std::lock_guard lock(held_over_fork(ForkLock::pools));
     const auto header = read_header(path);
     if (!header)
-        fail(DER_NONEXIST, "there is no pool in files at " + path + ": create it first (stepstore pool create)");
+        fail(DER_NONEXIST,
+             "there is no pool in files at " + path + ": create it first (stepstore pool create)");
     auto place = registry()[path].lock();
     if (!place || place->header().uuid != header->uuid) {
         place = std::make_shared<Place>(path, *header);

@@ -253,7 +253,7 @@ void read_group(const ObjectAccess& object, bool may_write, std::span<PlacedRead
 } // namespace
 
 void VersionedContainer::kv_put(const ObjectId& oid, Bytes key, Bytes value, const Precondition& condition,
-                       Replaced* replaced)
+                                Replaced* replaced)
 {
     pool_->require_write("kv_put");
     const ObjectAccess object(pool_->core(), id_, oid, *opened_);
@@ -306,7 +306,8 @@ void VersionedContainer::kv_put(const ObjectId& oid, Bytes key, Bytes value, con
         object.target(place.set.targets[copy]).count({1, 0, value.size(), 0});
 }
 
-std::optional<std::uint64_t> VersionedContainer::kv_get(const ObjectId& oid, Bytes key, MutableBytes room, Epoch epoch)
+std::optional<std::uint64_t> VersionedContainer::kv_get(const ObjectId& oid, Bytes key, MutableBytes room,
+                                                        Epoch epoch)
 {
     const ObjectAccess object(pool_->core(), id_, oid, *opened_);
     require_key(object, key);
@@ -332,7 +333,8 @@ void VersionedContainer::kv_get_many(const ObjectId& oid, std::span<KeyRead> rea
                              [&](std::size_t group) { read_group(object, may_write, groups[group], epoch); });
 }
 
-bool VersionedContainer::kv_remove(const ObjectId& oid, Bytes key, const Precondition& condition, Replaced* replaced)
+bool VersionedContainer::kv_remove(const ObjectId& oid, Bytes key, const Precondition& condition,
+                                   Replaced* replaced)
 {
     pool_->require_write("kv_remove");
     const ObjectAccess object(pool_->core(), id_, oid, *opened_);

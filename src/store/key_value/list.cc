@@ -204,8 +204,8 @@ private:
 
 } // namespace
 
-void VersionedContainer::kv_list(const ObjectId& oid, ListPosition& position,
-                        FunctionRef<bool(Bytes)> each, Epoch epoch, const KeyFilter& filter)
+void VersionedContainer::kv_list(const ObjectId& oid, ListPosition& position, FunctionRef<bool(Bytes)> each,
+                                 Epoch epoch, const KeyFilter& filter)
 {
     const ObjectAccess object(pool_->core(), id_, oid, *opened_);
     if (position.length > position.key.size()) {

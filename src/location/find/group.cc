@@ -1,0 +1,118 @@
+#include "location/find/group.h"
+
+#include "base/bytes.h"
+#include "base/checksum.h"
+#include "base/files.h"
+#include "base/process.h"
+#include "base/record.h"
+#include "base/system_error.h"
+#include "comm/collective.h"
+#include "location/find/location.h"
+
+#include <algorithm>
+#include <daos_errno.h>
+#include <fcntl.h>
+#include <filesystem>
+#include <random>
+#include <unistd.h>
+
+namespace stepstore {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+bool on_several_machines(Communicator& communicator)
+{
+    if (communicator.size() == 1) return false;
+    const auto all = communicator.allgather(checksum(as_bytes(this_machine().boot)));
+    return std::ranges::any_of(all, [&](std::uint64_t one) { return one != all.front(); });
+}
+
+// The directory itself, or the nearest one above it that is there.
+fs::path nearest_directory(const std::string& path)
+{
+    std::error_code ignored;
+    fs::path at = fs::absolute(path).lexically_normal();
+    while (!fs::is_directory(at, ignored) && at != at.root_path())
+        at = at.parent_path();
+    return at;
+}
+
+// A file that rank 0 makes for a moment, with a content that nobody can guess.
+struct Probe {
+    std::string path;
+    std::string content;
+};
+
+Probe make_probe(const fs::path& directory)
+{
+    std::random_device random;
+    Probe probe;
+    for (int word = 0; word < 4; ++word)
+        probe.content += std::to_string(random()) + ".";
+    probe.path = (directory / (".stepstore-" + probe.content.substr(0, 24))).string();
+    const Descriptor fd = open_file(probe.path, O_WRONLY | O_CREAT | O_EXCL);
+    if (!fd) fail_errno(probe.path, "cannot make a file to see whether all machines share the directory");
+    const int error = write_all(fd.get(), {as_bytes(probe.content)}, 0);
+    if (error == 0 && fsync(fd.get()) == 0) return probe;
+    unlink(probe.path.c_str());
+    throw system_error(error, probe.path,
+                       "cannot write a file to see whether all machines share the directory");
+}
+
+bool sees(const Probe& probe)
+{
+    const Descriptor fd = open_file(probe.path, O_RDONLY);
+    const auto text = fd ? read_text(fd.get()) : std::nullopt;
+    return text && *text == probe.content;
+}
+
+} // namespace
+
+std::string location_of_group(Communicator& communicator, const std::string& location)
+{
+    if (!capabilities_of(location).directory || !on_several_machines(communicator)) return location;
+    Probe probe; // rank 0's
+    const std::vector<std::byte> word = on_root(communicator, [&] {
+        std::vector<std::byte> bytes;
+        WireWriter to(bytes);
+        const LocationParts parts = parse_location(location);
+        std::string rest;
+        const FoundPool found = find_pool(location, rest);
+        const bool one_machine =
+            found.pool_exists ? capabilities_of(found.pool).one_machine : !parts.label.empty();
+        if (!one_machine) probe = make_probe(nearest_directory(parse_location(found.pool).path));
+        to.text(probe.path);
+        to.text(probe.content);
+        const bool fresh = !found.pool_exists && parts.form.scheme.empty();
+        to.text(fresh ? std::string(shared_form.scheme) + parts.path : location);
+        to.text(this_machine().host);
+        return bytes;
+    });
+    WireReader from(word, "rank 0's message about the location");
+    const Probe told{from.text(), from.text()};
+    const std::string where = from.text();
+    const std::string host = from.text();
+    if (told.path.empty()) require_one_machine(communicator, location);
+    struct Remove {
+        const Probe& probe;
+        ~Remove()
+        {
+            if (!probe.path.empty()) unlink(probe.path.c_str());
+        }
+    } const remove{probe};
+    all_together(communicator, [&] {
+        if (sees(told)) return;
+        const std::string directory = told.path.substr(0, told.path.rfind('/'));
+        throw Error(-DER_INVAL, "'" + location + "' cannot be written together: what rank 0 on " + host +
+                                    " wrote into " + directory + " is not there for rank " +
+                                    std::to_string(communicator.rank()) + " on " + this_machine().host +
+                                    ". The machines do not share this directory, or do not see each other's "
+                                    "files at once (docs/nodes.md). Choose a directory that they share. "
+                                    "Nothing was left behind");
+    });
+    return where;
+}
+
+} // namespace stepstore
