@@ -2,6 +2,7 @@
 #include "base/text.h"
 #include "client/state.h"
 #include "stepstore/admin.h"
+#include "stepstore/administration.h"
 
 #include <algorithm>
 #include <cstring>

@@ -151,7 +151,7 @@ int stepstore_pool_path(const char* pool, char* path, size_t* size)
     return administer("stepstore_pool_path", [&] {
         require(size, "size");
         std::string found = pool_path(pool);
-        if (capabilities_of(found).directory) found = parse_location(found).path;
+        if (stepstore::capabilities_of(found).directory) found = stepstore::parse_location(found).path;
         const std::size_t room = std::exchange(*size, found.size() + 1);
         if (!path) return 0;
         if (room < *size)

@@ -46,8 +46,8 @@ Named named(const std::string& pool)
     if (!parts.form.capabilities.directory)
         invalid(
             "'" + pool +
-            "' is not a pool of this machine, and this call serves no other: give a path, shared:PATH, local:LABEL, "
-            "or rados://CEPHPOOL[/NAMESPACE]; for a DAOS system use its own tools (daos, dmg)");
+            "' is not a pool of this machine, and this call serves no other: give a path, shared:PATH, "
+            "local:LABEL, or rados://CEPHPOOL[/NAMESPACE]; for a DAOS system use its own tools (daos, dmg)");
     if (parts.after_local && parts.path.find('/') == std::string::npos) return {"", parts.path};
     return {parts.path, "", std::string(parts.form.scheme)};
 }

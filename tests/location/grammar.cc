@@ -37,9 +37,10 @@ std::string read(const std::string& location)
 {
     return told([&] {
         const LocationParts parts = parse_location(location);
-        if (!parts.form.scheme.empty()) return "network " + parts.pool + " " + or_dash(parts.rest);
+        if (!parts.is_path()) return "network " + parts.pool + " " + or_dash(parts.rest);
         if (!parts.label.empty()) return "label " + parts.label + " " + or_dash(parts.rest);
-        return (parts.after_local ? "local " : "path ") + parts.path;
+        const bool shared = parts.form.scheme == "shared:";
+        return (shared ? "shared " : parts.after_local ? "local " : "path ") + parts.path;
     });
 }
 

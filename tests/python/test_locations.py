@@ -19,11 +19,12 @@ def rows() -> list[tuple[str, str]]:
 
 def told(location: str) -> str:
     parts = _core.parse_location(location)
-    if parts.scheme:
+    if not parts.is_path:
         return f"network {parts.pool} {parts.rest or '-'}"
     if parts.label:
         return f"label {parts.label} {parts.rest or '-'}"
-    return f"{'local' if parts.after_local else 'path'} {parts.path}"
+    kind = "local" if parts.after_local else parts.scheme.rstrip(":") or "path"
+    return f"{kind} {parts.path}"
 
 
 @pytest.mark.parametrize(("location", "expected"), rows())

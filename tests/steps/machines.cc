@@ -1,10 +1,15 @@
-// Ranks on several machines: all of them are told so before anything of a local pool is touched.
+// Ranks on several machines. A pool that they make is one in files. If there is a local one already, or they do
+// not share the directory, all of them are told so before anything is touched.
 #include "steps/model.h"
+#include "support/errors.h"
 #include "support/process_group.h"
 #include "support/temporary.h"
 
 #include <cstdlib>
 #include <filesystem>
+#include <sched.h>
+#include <sys/mount.h>
+#include <unistd.h>
 
 namespace stepstore::steps::testing {
 namespace {
@@ -15,15 +20,28 @@ using stepstore::testing::TemporaryDirectory;
 
 constexpr int ranks = 4;
 
+// As a program has it that does not know which kind of pool it gets.
+WriterOptions without_targets()
+{
+    WriterOptions options = options_of("array");
+    options.targets = 0;
+    return options;
+}
+
 class StepsMachines : public ::testing::Test {
 protected:
     static Model model() { return {ranks, 16, false}; }
     // 0: written and closed; 1: refused as it should be; 2: otherwise.
     int write(const std::shared_ptr<Communicator>& communicator, const char* machine) const
     {
+        return write(communicator, machine, location);
+    }
+    static int write(const std::shared_ptr<Communicator>& communicator, const char* machine,
+                     const std::string& location)
+    {
         setenv("STEPSTORE_TEST_MACHINE", machine, 1);
         try {
-            Writer writer(location, options_of("array"), communicator);
+            Writer writer(location, without_targets(), communicator);
             model().write_step(writer, communicator->rank());
             writer.close();
             return 0;
@@ -40,13 +58,53 @@ protected:
     const std::string location = directory / "pool/container/stream";
 };
 
-TEST_F(StepsMachines, AreToldOnEveryRankAndNothingIsMade)
+// By themselves in a pool in files, also if the ranks run in different directories.
+TEST_F(StepsMachines, MakeAPoolInFilesTogether)
+{
+    const std::string here = directory.path().string();
+    const auto ends = run_processes(ranks, [&](std::shared_ptr<Communicator> communicator) {
+        const bool first = communicator->rank() < 2;
+        if (chdir(first ? here.c_str() : "/") != 0) return 9;
+        return write(communicator, first ? "first" : "second", first ? "pool" : "elsewhere");
+    });
+    EXPECT_EQ(ends, std::vector<int>(ranks, 0));
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(directory.path()))
+        names.push_back(entry.path().filename());
+    EXPECT_EQ(names, std::vector<std::string>{"pool"}) << "nothing else is left";
+    EXPECT_EQ(Pool::connect(directory / "pool").location(), "shared:" + (directory / "pool"));
+    for (const char* machine : {"first", "third"}) { // on any machine
+        EXPECT_EQ(run_in_child([&] {
+                      setenv("STEPSTORE_TEST_MACHINE", machine, 1);
+                      Reader reader(directory / "pool", ReaderOptions(), self_communicator());
+                      return reader.begin_step(0) == StepStatus::ok ? 0 : 1;
+                  }),
+                  0)
+            << machine;
+    }
+}
+
+// As with /tmp, which each machine has for itself.
+TEST_F(StepsMachines, AreToldWhenTheyDoNotShareTheDirectory)
 {
     const auto ends = run_processes(ranks, [&](std::shared_ptr<Communicator> communicator) {
-        return write(communicator, communicator->rank() < 2 ? "first" : "second");
+        const bool first = communicator->rank() < 3;
+        if (!first &&
+            (unshare(CLONE_NEWNS) != 0 || mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+             mount("none", directory.path().c_str(), "tmpfs", 0, nullptr) != 0))
+            _exit(77);
+        setenv("STEPSTORE_TEST_MACHINE", first ? "first" : "second", 1);
+        const Error error =
+            stepstore::testing::error_of([&] { Writer(location, without_targets(), communicator); });
+        const std::string message = error.what();
+        return error.code() == -DER_INVAL && message.find("rank 3 on second") != std::string::npos &&
+                       message.find("rank 0 on first") != std::string::npos
+                   ? 1
+                   : 2;
     });
+    if (ends[3] == 77) GTEST_SKIP() << "this user may not mount";
     EXPECT_EQ(ends, std::vector<int>(ranks, 1));
-    EXPECT_TRUE(std::filesystem::is_empty(directory.path()));
+    EXPECT_TRUE(std::filesystem::is_empty(directory.path())) << "nothing is left";
 }
 
 TEST_F(StepsMachines, LeaveTheStreamThatWasThere)

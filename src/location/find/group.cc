@@ -85,15 +85,19 @@ std::string location_of_group(Communicator& communicator, const std::string& loc
         if (!one_machine) probe = make_probe(nearest_directory(parse_location(found.pool).path));
         to.text(probe.path);
         to.text(probe.content);
+        // All mean the same, in whichever directory they run.
+        const std::string whole = absolute_location(location, fs::current_path().string());
         const bool fresh = !found.pool_exists && parts.form.scheme.empty();
-        to.text(fresh ? std::string(shared_form.scheme) + parts.path : location);
+        to.text((fresh && !one_machine ? std::string(shared_form.scheme) : "") + whole);
         to.text(this_machine().host);
         return bytes;
     });
     WireReader from(word, "rank 0's message about the location");
-    const Probe told{from.text(), from.text()};
-    const std::string where = from.text();
-    const std::string host = from.text();
+    Probe told;
+    told.path = from.text();
+    told.content = from.text();
+    const std::string where(from.text());
+    const std::string host(from.text());
     if (told.path.empty()) require_one_machine(communicator, location);
     struct Remove {
         const Probe& probe;

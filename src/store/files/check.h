@@ -10,9 +10,9 @@
 namespace stepstore::store::files {
 
 // Walks over all objects. With options.repair it removes what killed processes have left: temporary files of
-// processes that are dead on this machine, what was moved away to be removed, containers that were never
-// finished, and data that no object has. What processes of other machines have left stays, as nobody can see
-// from here whether they live.
+// processes that are dead on this machine, and what was moved away to be removed. Also containers that were
+// never finished, and data that no object has. What processes of other machines have left stays: nobody can
+// see from here whether they live.
 void check_files(const Place& place, const CheckOptions& options, CheckReport& report);
 
 struct CompactedFiles {

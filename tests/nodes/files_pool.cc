@@ -1,0 +1,295 @@
+// Pools in files: what is theirs alone. What they share with other pools is in contract.store and *_in_files.
+#include "base/files.h"
+#include "steps/write/writer.h"
+#include "stepstore/client.h"
+#include "support/processes.h"
+#include "support/store_fixture.h"
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+namespace stepstore::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+class FilesPool : public ::testing::Test {
+protected:
+    void SetUp() override { open(); }
+    void open()
+    {
+        if (!fs::exists(path)) {
+            PoolOptions options;
+            options.backend = "files";
+            Pool::create(path, options)->create_container(uuid_of(1), "test", {});
+        }
+        pool = Pool::open(path, Access::read_write);
+        container = pool->open_container("test");
+    }
+    void close()
+    {
+        container.reset();
+        pool.reset();
+    }
+    // The files of a pool whose names contain this.
+    std::vector<fs::path> files(const std::string& name) const
+    {
+        std::vector<fs::path> found;
+        for (const auto& entry : fs::recursive_directory_iterator(path))
+            if (entry.path().filename().string().find(name) != std::string::npos)
+                found.push_back(entry.path());
+        std::ranges::sort(found);
+        return found;
+    }
+    std::string found_in_check(bool repair = false)
+    {
+        std::string all;
+        for (const CheckFinding& one : Pool::check(path, {.data = true, .repair = repair}).findings)
+            if (one.severity != CheckFinding::Severity::info) all += one.where + ": " + one.what + "\n";
+        return all;
+    }
+    std::uintmax_t bytes() const
+    {
+        std::uintmax_t sum = 0;
+        for (const auto& entry : fs::recursive_directory_iterator(path))
+            if (entry.is_regular_file() && !entry.is_symlink()) sum += entry.file_size();
+        return sum;
+    }
+    static void flip_last_byte(const fs::path& file)
+    {
+        std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
+        stream.seekg(-1, std::ios::end);
+        const char last = static_cast<char>(stream.get());
+        stream.seekp(-1, std::ios::end);
+        stream.put(static_cast<char>(last ^ 1));
+    }
+
+    TemporaryDirectory directory;
+    const std::string path = directory / "pool";
+    std::shared_ptr<Pool> pool;
+    std::shared_ptr<Container> container;
+};
+
+TEST_F(FilesPool, IsFoundByItsPathWithAndWithoutItsScheme)
+{
+    EXPECT_EQ(Pool::open("shared:" + path, Access::read_only)->uuid(), pool->uuid());
+    EXPECT_EQ(stepstore::Pool::connect(path).location(), "shared:" + path);
+    EXPECT_EQ(Pool::list(directory.path().string()), std::vector<std::string>{path});
+    PoolOptions options;
+    EXPECT_EQ(der_of([&] { Pool::create(path, options); }), DER_EXIST);
+    EXPECT_EQ(der_of([&] { Pool::create("shared:" + path, options); }), DER_EXIST);
+    options.targets = 4;
+    EXPECT_EQ(der_of([&] { Pool::create("shared:" + (directory / "other"), options); }), DER_NOTSUPPORTED);
+    EXPECT_FALSE(fs::exists(directory / "other"));
+}
+
+TEST_F(FilesPool, IsNoPoolOfAnotherKind)
+{
+    const std::string other = directory / "other";
+    Pool::create(other, {})->create_container(uuid_of(2), "test", {});
+    std::string message;
+    EXPECT_EQ(der_of([&] { Pool::open("shared:" + other, Access::read_only); }, &message), DER_INVAL);
+    EXPECT_NE(message.find("leave out shared:"), std::string::npos) << message;
+    EXPECT_EQ(der_of([&] { Pool::create("shared:" + other, {}); }), DER_INVAL);
+    EXPECT_EQ(der_of([&] { Pool::destroy("shared:" + other, true); }), DER_INVAL);
+    EXPECT_TRUE(Pool::open(other, Access::read_only)->open_container("test"));
+    EXPECT_EQ(der_of([&] { Pool::open("shared:" + (directory / "none"), Access::read_only); }), DER_NONEXIST);
+}
+
+TEST_F(FilesPool, HasNoSnapshotsAndSaysSo)
+{
+    std::string message;
+    EXPECT_EQ(der_of([&] { container->create_snapshot("s"); }, &message), DER_NOTSUPPORTED);
+    EXPECT_NE(message.find("a pool of another kind"), std::string::npos) << message;
+    EXPECT_TRUE(container->snapshots().empty());
+    steps::WriterOptions options;
+    options.layout = "array-aligned";
+    options.step_mode = steps::StepMode::snapshot;
+    const std::string stream = "shared:" + (directory / "stream");
+    EXPECT_EQ(code_of([&] { steps::Writer(stream, options, self_communicator()); }, &message),
+              -DER_NOTSUPPORTED);
+    EXPECT_NE(message.find("Steps=snapshot"), std::string::npos) << message;
+    EXPECT_FALSE(fs::exists(directory / "stream"));
+}
+
+TEST_F(FilesPool, AHandleOfADestroyedPoolTouchesNothingOfTheNextOne)
+{
+    container->kv_put(kv_object(1), as_bytes("key"), as_bytes("old"));
+    ASSERT_EQ(run_in_child([&] { return Pool::destroy(path, true), 0; }), 255) << "open in this process";
+    ASSERT_EQ(system(("rm -r " + path).c_str()), 0);
+    const auto old = container;
+    const auto old_pool = pool;
+    open();
+    EXPECT_NE(der_of([&] { old->kv_put(kv_object(1), as_bytes("key"), as_bytes("late")); }), 0);
+    EXPECT_NE(der_of([&] { write_cells(*old, array_object(2), {}, 0, pattern(10, 1)); }), 0);
+    EXPECT_EQ(der_of([&] { old_pool->create_container(uuid_of(7), "late", {}); }), DER_STALE);
+    EXPECT_TRUE(container->objects().empty());
+    EXPECT_EQ(pool->containers().size(), 1U);
+}
+
+TEST_F(FilesPool, ADamagedValueIsReportedAndAffectsNoOther)
+{
+    for (int key = 0; key < 20; ++key)
+        container->kv_put(kv_object(1), as_bytes("key-" + std::to_string(key)), pattern(100, 1));
+    const std::string long_key(400, 'k');
+    container->kv_put(kv_object(1), as_bytes(long_key), pattern(100, 2));
+    flip_last_byte(files("key-7@1").at(0));
+    EXPECT_EQ(der_of([&] { kv_read(*container, kv_object(1), as_bytes("key-7")); }), DER_CSUM);
+    EXPECT_EQ(kv_read(*container, kv_object(1), as_bytes("key-8")), pattern(100, 1));
+    EXPECT_EQ(list_keys(*container, kv_object(1)).size(), 21U) << "its name is whole";
+    EXPECT_NE(found_in_check().find("key-7"), std::string::npos);
+    // A listing needs the file of a long key.
+    flip_last_byte(files("~").at(0));
+    ListPosition position;
+    int keys = 0, errors = 0;
+    while (!position.done) {
+        errors += der_of([&] {
+                      container->kv_list(kv_object(1), position, [&](Bytes) { return ++keys > 0; });
+                  }) == DER_CSUM;
+        ASSERT_LT(errors, 3);
+    }
+    EXPECT_EQ(errors, 1);
+    EXPECT_EQ(keys, 20);
+    container->kv_put(kv_object(1), as_bytes("key-7"), pattern(50, 3)); // mends it
+    container->kv_put(kv_object(1), as_bytes(long_key), pattern(50, 4));
+    EXPECT_EQ(kv_read(*container, kv_object(1), as_bytes("key-7")), pattern(50, 3));
+    EXPECT_EQ(found_in_check(), "");
+}
+
+TEST_F(FilesPool, ADamagedEntryIsReportedAndIsNoMissingObject)
+{
+    container->kv_put(kv_object(1), as_bytes("key"), as_bytes("value"));
+    write_cells(*container, array_object(2), {}, 0, pattern(100, 1));
+    close();
+    const fs::path entry = files(text(array_object(2))).at(0);
+    std::string text = fs::read_symlink(entry).string();
+    text[2] = static_cast<char>(text[2] ^ 1);
+    fs::remove(entry);
+    fs::create_symlink(text, entry);
+    open();
+    EXPECT_EQ(der_of([&] { read_cells(*container, array_object(2), {}, 0, 10); }), DER_CSUM);
+    EXPECT_EQ(der_of([&] { write_cells(*container, array_object(2), {}, 0, pattern(10, 1)); }), DER_CSUM);
+    EXPECT_TRUE(kv_read(*container, kv_object(1), as_bytes("key")));
+    EXPECT_NE(found_in_check().find("entry is damaged"), std::string::npos);
+}
+
+TEST_F(FilesPool, ReplacedValuesLeaveFewNamesAndNoBytes)
+{
+    for (int round = 0; round < 300; ++round) {
+        container->kv_put(kv_object(1), as_bytes("small"), pattern(100, static_cast<std::uint64_t>(round)));
+        container->kv_put(kv_object(1), as_bytes("large"),
+                          pattern(1 << 20, static_cast<std::uint64_t>(round)));
+    }
+    EXPECT_LE(files("small@").size(), 10U);
+    EXPECT_LE(files("large@").size(), 10U);
+    EXPECT_LT(bytes(), std::uintmax_t{1'100'000});
+    EXPECT_EQ(kv_read(*container, kv_object(1), as_bytes("large")), pattern(1 << 20, 299));
+}
+
+TEST_F(FilesPool, RemovedKeysStayRemovedAndCompactingDropsTheirNames)
+{
+    for (int key = 0; key < 50; ++key) {
+        const std::string name = "gone-" + std::to_string(key);
+        container->kv_put(kv_object(1), as_bytes(name), as_bytes("value"));
+        EXPECT_TRUE(container->kv_remove(kv_object(1), as_bytes(name)));
+        EXPECT_FALSE(container->kv_remove(kv_object(1), as_bytes(name)));
+    }
+    container->kv_put(kv_object(1), as_bytes("gone-7"), as_bytes("again"));
+    EXPECT_EQ(list_keys(*container, kv_object(1)), std::vector<std::string>{"gone-7"});
+    EXPECT_EQ(files("gone-8@").size(), 2U);
+    pool->compact();
+    EXPECT_EQ(files("gone-8@").size(), 0U);
+    EXPECT_EQ(kv_read(*container, kv_object(1), as_bytes("gone-7")), to_bytes("again"));
+    container->kv_put(kv_object(1), as_bytes("gone-8"), as_bytes("new"));
+    EXPECT_EQ(kv_read(*container, kv_object(1), as_bytes("gone-8")), to_bytes("new"));
+    // Not while another process updates.
+    int ready[2], go[2];
+    ASSERT_EQ(pipe(ready) + pipe(go), 0);
+    const pid_t other = start_child([&] {
+        container->kv_put(kv_object(1), as_bytes("child"), as_bytes("value"));
+        char byte = 'x';
+        return write(ready[1], &byte, 1) == 1 && read(go[0], &byte, 1) == 1 ? 0 : 1;
+    });
+    char byte = 'x';
+    ASSERT_EQ(read(ready[0], &byte, 1), 1);
+    EXPECT_EQ(der_of([&] { pool->compact(); }), DER_BUSY);
+    ASSERT_EQ(write(go[1], &byte, 1), 1);
+    EXPECT_EQ(end_of(other), 0);
+    found_in_check(true); // a forked child does not clean up
+    pool->compact();
+}
+
+TEST_F(FilesPool, ARepairRemovesWhatDeadProcessesLeft)
+{
+    container->kv_put(kv_object(1), as_bytes("key"), as_bytes("value"));
+    write_cells(*container, array_object(2), {}, 0, pattern(100, 1));
+    const pid_t child = start_child([&] {
+        container->kv_put(kv_object(1), as_bytes("child"), as_bytes("value"));
+        raise(SIGKILL);
+        return 0;
+    });
+    EXPECT_EQ(end_of(child), -SIGKILL);
+    // As if it had been killed in the middle of a removal, and of the making of a container.
+    const fs::path id = path + "/" + text(pool->uuid());
+    fs::create_directories(id / "gone/0123");
+    std::ofstream(id / "gone/0123/file") << "x";
+    const fs::path data = id / "containers" / text(uuid_of(1)) / "data";
+    fs::create_directories(data / "elsewhere");
+    std::ofstream(data / "elsewhere/0123456789abcdef0123456789abcdef") << "unreferenced";
+    fs::create_directories(id / "containers" / text(uuid_of(9)));
+    const std::string before = found_in_check();
+    for (const char* what :
+         {"which is dead", "not removed yet", "data that no object has", "without its record"})
+        EXPECT_NE(before.find(what), std::string::npos) << what << " in\n" << before;
+    EXPECT_EQ(found_in_check(), before) << "a check changes nothing";
+    found_in_check(true);
+    EXPECT_EQ(found_in_check(), "");
+    EXPECT_TRUE(kv_read(*container, kv_object(1), as_bytes("child")));
+    EXPECT_EQ(read_cells(*container, array_object(2), {}, 0, 100), pattern(100, 1));
+}
+
+TEST_F(FilesPool, AForkedChildGoesOnWithWhatItsParentHasOpen)
+{
+    container->kv_put(kv_object(1), as_bytes("key"), as_bytes("parent"));
+    write_cells(*container, array_object(2), {}, 0, pattern(100, 1));
+    EXPECT_EQ(run_in_child([&] {
+                  container->kv_put(kv_object(1), as_bytes("key"), as_bytes("child"));
+                  write_cells(*container, array_object(2), {}, 50, pattern(100, 2));
+                  return container->allocate_oids(5) == 0 ? 0 : 1;
+              }),
+              0);
+    EXPECT_EQ(kv_read(*container, kv_object(1), as_bytes("key")), to_bytes("child"));
+    EXPECT_EQ(read_cells(*container, array_object(2), {}, 50, 100), pattern(100, 2));
+    EXPECT_EQ(container->allocate_oids(1), 5U);
+    container->kv_put(kv_object(1), as_bytes("key"), as_bytes("parent"));
+}
+
+// Handles of two processes: an object that one removes and makes anew is the new one for the other too.
+TEST_F(FilesPool, ARemovedObjectIsGoneForThoseWhoKnewIt)
+{
+    const auto other = Pool::open(path, Access::read_write)->open_container("test"); // with its own memory
+    for (int round = 0; round < 5; ++round) {
+        container->kv_put(kv_object(1), as_bytes("key"), pattern(10, 1));
+        container->kv_put(kv_object(1), as_bytes("other"), pattern(10, 1));
+        write_cells(*container, array_object(2), {}, 0, pattern(100, 1));
+        EXPECT_EQ(kv_read(*other, kv_object(1), as_bytes("key")), pattern(10, 1));
+        EXPECT_EQ(read_cells(*other, array_object(2), {}, 0, 100), pattern(100, 1));
+        container->punch(kv_object(1));
+        container->punch(array_object(2));
+        EXPECT_FALSE(kv_read(*other, kv_object(1), as_bytes("key")));
+        EXPECT_EQ(other->array_size(array_object(2), {}), 0U);
+        EXPECT_FALSE(other->kv_remove(kv_object(1), as_bytes("other")));
+        container->kv_put(kv_object(1), as_bytes("key"), pattern(20, 2));
+        write_cells(*container, array_object(2), {}, 0, pattern(10, 2));
+        EXPECT_EQ(kv_read(*other, kv_object(1), as_bytes("key")), pattern(20, 2));
+        EXPECT_EQ(other->array_size(array_object(2), {}), 10U);
+        other->kv_put(kv_object(1), as_bytes("third"), pattern(30, 3));
+        EXPECT_EQ(list_keys(*container, kv_object(1)).size(), 2U);
+        other->punch(kv_object(1));
+    }
+    EXPECT_EQ(found_in_check(), "");
+}
+
+} // namespace
+} // namespace stepstore::testing
