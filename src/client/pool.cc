@@ -36,7 +36,7 @@ std::string with_form(const LocationParts& parts, const std::string& location)
     if (!parts.is_path() || !parts.form.scheme.empty()) return location;
     std::error_code ignored;
     const std::string directory = parts.after_local ? pool_path(location) : parts.path;
-    return std::filesystem::exists(directory + "/shared", ignored)
+    return std::filesystem::exists(directory + "/" + files_header, ignored)
                ? std::string(shared_form.scheme) + directory
                : location;
 }

@@ -43,6 +43,8 @@ extern const LocationForm& rados_form;
 // Of pools whose path is a directory.
 extern const LocationForm& path_form;
 extern const LocationForm& shared_form;
+// What the directory of a pool in files has, and that of no other pool.
+inline constexpr const char* files_header = "stepstore.files";
 
 struct LocationParts {
     const LocationForm& form;

@@ -1,7 +1,5 @@
 // Pools in files: what is theirs alone. What they share with other pools is in contract.store and *_in_files.
-#include "base/files.h"
-#include "steps/write/writer.h"
-#include "stepstore/client.h"
+#include "store/failure.h"
 #include "support/processes.h"
 #include "support/store_fixture.h"
 
@@ -74,7 +72,6 @@ protected:
 TEST_F(FilesPool, IsFoundByItsPathWithAndWithoutItsScheme)
 {
     EXPECT_EQ(Pool::open("shared:" + path, Access::read_only)->uuid(), pool->uuid());
-    EXPECT_EQ(stepstore::Pool::connect(path).location(), "shared:" + path);
     EXPECT_EQ(Pool::list(directory.path().string()), std::vector<std::string>{path});
     PoolOptions options;
     EXPECT_EQ(der_of([&] { Pool::create(path, options); }), DER_EXIST);
@@ -103,14 +100,6 @@ TEST_F(FilesPool, HasNoSnapshotsAndSaysSo)
     EXPECT_EQ(der_of([&] { container->create_snapshot("s"); }, &message), DER_NOTSUPPORTED);
     EXPECT_NE(message.find("a pool of another kind"), std::string::npos) << message;
     EXPECT_TRUE(container->snapshots().empty());
-    steps::WriterOptions options;
-    options.layout = "array-aligned";
-    options.step_mode = steps::StepMode::snapshot;
-    const std::string stream = "shared:" + (directory / "stream");
-    EXPECT_EQ(code_of([&] { steps::Writer(stream, options, self_communicator()); }, &message),
-              -DER_NOTSUPPORTED);
-    EXPECT_NE(message.find("Steps=snapshot"), std::string::npos) << message;
-    EXPECT_FALSE(fs::exists(directory / "stream"));
 }
 
 TEST_F(FilesPool, AHandleOfADestroyedPoolTouchesNothingOfTheNextOne)
@@ -162,7 +151,7 @@ TEST_F(FilesPool, ADamagedEntryIsReportedAndIsNoMissingObject)
     container->kv_put(kv_object(1), as_bytes("key"), as_bytes("value"));
     write_cells(*container, array_object(2), {}, 0, pattern(100, 1));
     close();
-    const fs::path entry = files(text(array_object(2))).at(0);
+    const fs::path entry = files(store::text(array_object(2))).at(0);
     std::string text = fs::read_symlink(entry).string();
     text[2] = static_cast<char>(text[2] ^ 1);
     fs::remove(entry);
@@ -231,13 +220,13 @@ TEST_F(FilesPool, ARepairRemovesWhatDeadProcessesLeft)
     });
     EXPECT_EQ(end_of(child), -SIGKILL);
     // As if it had been killed in the middle of a removal, and of the making of a container.
-    const fs::path id = path + "/" + text(pool->uuid());
+    const fs::path id = path + "/" + store::text(pool->uuid());
     fs::create_directories(id / "gone/0123");
     std::ofstream(id / "gone/0123/file") << "x";
-    const fs::path data = id / "containers" / text(uuid_of(1)) / "data";
+    const fs::path data = id / "containers" / store::text(uuid_of(1)) / "data";
     fs::create_directories(data / "elsewhere");
     std::ofstream(data / "elsewhere/0123456789abcdef0123456789abcdef") << "unreferenced";
-    fs::create_directories(id / "containers" / text(uuid_of(9)));
+    fs::create_directories(id / "containers" / store::text(uuid_of(9)));
     const std::string before = found_in_check();
     for (const char* what :
          {"which is dead", "not removed yet", "data that no object has", "without its record"})

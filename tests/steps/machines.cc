@@ -50,6 +50,7 @@ protected:
             const bool told = error.code() == -DER_BUSY &&
                               message.find("rank 0 runs on first") != std::string::npos &&
                               message.find("rank 2 on second") != std::string::npos;
+            if (!told) std::fprintf(stderr, "%s\n", error.what());
             return told ? 1 : 2;
         }
     }
@@ -105,6 +106,16 @@ TEST_F(StepsMachines, AreToldWhenTheyDoNotShareTheDirectory)
     if (ends[3] == 77) GTEST_SKIP() << "this user may not mount";
     EXPECT_EQ(ends, std::vector<int>(ranks, 1));
     EXPECT_TRUE(std::filesystem::is_empty(directory.path())) << "nothing is left";
+}
+
+TEST_F(StepsMachines, SnapshotsNeedAPoolOfAnotherKind)
+{
+    WriterOptions options = without_targets();
+    options.step_mode = StepMode::snapshot;
+    const std::string message = stepstore::testing::message_of(
+        [&] { Writer("shared:" + location, options, self_communicator()); }, -DER_NOTSUPPORTED);
+    EXPECT_NE(message.find("Steps=snapshot"), std::string::npos) << message;
+    EXPECT_TRUE(std::filesystem::is_empty(directory.path()));
 }
 
 TEST_F(StepsMachines, LeaveTheStreamThatWasThere)

@@ -66,7 +66,7 @@ TEST(ProfileRows, OneRowPerStepInAShortRun)
 std::uint64_t space_of(const std::string& pool)
 {
     std::uint64_t bytes = 4096;
-    for (const auto& entry : fs::recursive_directory_iterator(pool)) {
+    for (const auto& entry : fs::recursive_directory_iterator(pool_path(pool))) {
         struct stat status {};
         if (::stat(entry.path().c_str(), &status) == 0)
             bytes += static_cast<std::uint64_t>(status.st_blocks) * 512;

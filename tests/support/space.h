@@ -19,7 +19,7 @@ inline std::uint64_t space_taken(const std::string& pool)
             bytes += target.index_bytes + target.bulk_bytes;
         return bytes;
     }
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(pool)) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(pool_path(pool))) {
         struct stat status {};
         if (::stat(entry.path().c_str(), &status) == 0)
             bytes += static_cast<std::uint64_t>(status.st_blocks) * 512;

@@ -4,6 +4,7 @@
 #include "base/fork.h"
 #include "base/record.h"
 #include "base/system_error.h"
+#include "location/location.h"
 #include "store/failure.h"
 
 #include <algorithm>
@@ -80,7 +81,7 @@ std::vector<std::byte> encode_header(const Header& header)
 
 Header decode_header(Bytes bytes, const std::string& path)
 {
-    const std::string what = "pool " + path + ", the file shared";
+    const std::string what = "pool " + path + ", the file " + files_header;
     WireReader from(unseal_frame(bytes, header_magic, format_version, what).body, what);
     Header header;
     const Bytes uuid = from.bytes(header.uuid.size());
@@ -111,10 +112,11 @@ std::optional<Header> read_header(const std::string& path)
         if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
         fail_errno("pool " + path, "cannot open the directory" + owner_of(path));
     }
-    const auto bytes = read_file(directory / "shared");
+    const auto bytes = read_file(directory / files_header);
     if (bytes) return decode_header(*bytes, path);
     if (errno == ENOENT) return std::nullopt;
-    fail_errno("pool " + path, "cannot read the file shared" + owner_of(directory / "shared"));
+    fail_errno("pool " + path,
+               "cannot read the file " + std::string(files_header) + owner_of(directory / files_header));
 }
 
 std::vector<std::byte> encode_owner(const ProcessIdentity& process)

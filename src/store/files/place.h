@@ -2,7 +2,7 @@
 // how what is written reaches those who read it.
 //
 // What the directory of the pool holds (docs/format-files.md has the bytes):
-//   shared              the header: the pool's id and label. The directory is a pool while this is here
+//   stepstore.files     the header: the pool's id and label. The directory is a pool while this is here
 //   UUID/               all else, under the id of the pool. So what is left of a pool that was destroyed is
 //                       never part of one that is made in its place
 //     names/            labels of containers and their ids (keys.h)

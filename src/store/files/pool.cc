@@ -1,6 +1,6 @@
 // Making a pool: 1. its directories are made under a fresh id. 2. The header is written beside them, and
-// linked to the name `shared`: of several makers one succeeds. The others remove what they have made.
-// Destroying it: 1. `shared` is moved into the directory of the id. From then on there is no pool. If it was
+// linked to the name stepstore.files: of several makers one succeeds. The others remove what they have made.
+// Destroying it: 1. The header is moved into the directory of the id. From then on there is no pool. If it was
 // another pool's, made meanwhile, it is put back. 2. The directory is removed.
 //
 // Making a container: 1. its directory is made with all that it begins with, and moved to its id. 2. Its
@@ -14,6 +14,7 @@
 #include "base/interrupt.h"
 #include "base/system_error.h"
 #include "base/text.h"
+#include "location/location.h"
 #include "store/failure.h"
 #include "store/files/check.h"
 #include "store/files/container.h"
@@ -237,7 +238,7 @@ void remove_all_of(const std::string& path, const Uuid& uuid)
 Found look(const std::string& path)
 {
     const RootedPath directory = RootedPath::directory(path);
-    return directory && exists(directory / "shared") ? Found::pool : Found::nothing;
+    return directory && exists(directory / files_header) ? Found::pool : Found::nothing;
 }
 
 std::shared_ptr<Pool> create(const std::string& path, const PoolOptions& options)
@@ -278,7 +279,7 @@ std::shared_ptr<Pool> create(const std::string& path, const PoolOptions& options
         const RootedPath draft = directory / id / "header";
         place->make(draft, {encode_header(header)});
         place->sync_names(directory / id);
-        const int failed = link_file(draft, directory / "shared");
+        const int failed = link_file(draft, directory / files_header);
         if (failed == EEXIST) {
             fail(DER_EXIST,
                  "there is a pool at " + path + " already (files): open it, or choose another path");
@@ -324,13 +325,13 @@ void destroy(const std::string& path, bool)
     const RootedPath directory = RootedPath::directory(path);
     if (!directory) fail_errno("pool " + path, "cannot open the directory");
     const RootedPath away = directory / text(header->uuid) / random_token();
-    if (const int error = rename_file(directory / "shared", away); error != 0) {
+    if (const int error = rename_file(directory / files_header, away); error != 0) {
         if (error == ENOENT) fail(DER_NONEXIST, "there is no pool at " + path + " to destroy");
         throw system_error(error, "pool " + path, "cannot destroy it" + owner_of(path));
     }
     const auto moved = read_file(away);
     if (moved && decode_header(*moved, path).uuid != header->uuid) {
-        link_file(away, directory / "shared");
+        link_file(away, directory / files_header);
         fail(DER_NONEXIST, "pool " + path + " was destroyed by another process meanwhile, and made anew");
     }
     remove_all_of(path, header->uuid);
