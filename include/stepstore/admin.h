@@ -39,16 +39,17 @@ STEPSTORE_API void stepstore_ask_in_waits(int (*asked)(void));
 
 struct stepstore_pool_options {
     const char* label;   /* NULL: the last part of the path */
-    const char* backend; /* NULL: "lmdb" */
-    uint32_t targets;    /* 0: one per processor of this machine, 4 to 16; at most 256 */
+    const char* backend; /* NULL: "lmdb"; or "rados", "files" */
+    uint32_t targets;    /* 0: one per processor of this machine, 4 to 16; at most 256. "files": no matter */
     uint32_t power;      /* 0: durability=process; 1: durability=power */
     /* Existing directories, on other disks say, into which the targets go in turn. */
     const char* const* target_dirs;
     uint32_t target_dirs_nr; /* 0: all targets lie in the pool's directory */
 };
 
-/* pool: a path, also a bare name; "local:" and a label under the root directory ($STEPSTORE_ROOT, default
- * $XDG_DATA_HOME/stepstore or ~/.local/share/stepstore); or "rados://CEPHPOOL[/NAMESPACE]". */
+/* pool: a path, also a bare name; "shared:" and a path, for a pool in files; "local:" and a label under the root
+ * directory ($STEPSTORE_ROOT, default $XDG_DATA_HOME/stepstore or ~/.local/share/stepstore); or
+ * "rados://CEPHPOOL[/NAMESPACE]". */
 STEPSTORE_API int stepstore_pool_create(const char* pool, const struct stepstore_pool_options* options);
 STEPSTORE_API int stepstore_pool_destroy(const char* pool, int force);
 /* The directory that `pool` names; of rados://... the name itself. *size: of path, in; needed, out.

@@ -46,7 +46,7 @@ inline std::vector<std::string> marks_in(const Blobs& blobs)
 
 class BlobsTest : public ::testing::Test {
 protected:
-    BlobsTest() { Pool::create(location, {.label = {}, .targets = stepstore::testing::in_files() ? 0U : 4U, .durability = Durability::process}); }
+    BlobsTest() { Pool::create(location, {.label = {}, .targets = 4, .durability = Durability::process}); }
     Blobs open(Access access = Access::read_write) const { return Blobs::open(location + "/box", access); }
 
     stepstore::testing::TemporaryDirectory directory;

@@ -71,7 +71,7 @@ inline void create_pool(const std::string& location, const std::string& backend,
 {
     stepstore_pool_options options{};
     options.backend = backend.c_str();
-    options.targets = backend == "files" ? 0 : 4;
+    options.targets = 4;
     options.power = power ? 1 : 0;
     if (stepstore_pool_create(location.c_str(), &options) != 0)
         throw std::runtime_error(stepstore_last_message());

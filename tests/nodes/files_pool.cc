@@ -76,7 +76,7 @@ TEST_F(FilesPool, IsFoundByItsPathWithAndWithoutItsScheme)
     PoolOptions options;
     EXPECT_EQ(der_of([&] { Pool::create(path, options); }), DER_EXIST);
     EXPECT_EQ(der_of([&] { Pool::create("shared:" + path, options); }), DER_EXIST);
-    options.targets = 4;
+    options.target_directories = {directory.path().string()};
     EXPECT_EQ(der_of([&] { Pool::create("shared:" + (directory / "other"), options); }), DER_NOTSUPPORTED);
     EXPECT_FALSE(fs::exists(directory / "other"));
 }

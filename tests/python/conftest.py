@@ -18,13 +18,12 @@ sys.path.append(str(Path(__file__).parents[1] / "support"))
 def pool(tmp_path: Path) -> Iterator[stepstore.Pool]:
     """With STEPSTORE_TEST_RADOS on Ceph, with STEPSTORE_TEST_SHARED in files."""
     ceph_pool = os.environ.get("STEPSTORE_TEST_RADOS")
-    in_files = "STEPSTORE_TEST_SHARED" in os.environ
     location = str(tmp_path / "p")
     if ceph_pool:
         location = f"rados://{ceph_pool}/{uuid.uuid4()}"
-    elif in_files:
+    elif "STEPSTORE_TEST_SHARED" in os.environ:
         location = f"shared:{location}"
-    stepstore.Pool.create(location, targets=0 if in_files else 4)
+    stepstore.Pool.create(location, targets=4)
     with stepstore.Pool.connect(location) as opened:
         yield opened
 

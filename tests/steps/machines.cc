@@ -20,14 +20,6 @@ using stepstore::testing::TemporaryDirectory;
 
 constexpr int ranks = 4;
 
-// As a program has it that does not know which kind of pool it gets.
-WriterOptions without_targets()
-{
-    WriterOptions options = options_of("array");
-    options.targets = 0;
-    return options;
-}
-
 class StepsMachines : public ::testing::Test {
 protected:
     static Model model() { return {ranks, 16, false}; }
@@ -41,7 +33,7 @@ protected:
     {
         setenv("STEPSTORE_TEST_MACHINE", machine, 1);
         try {
-            Writer writer(location, without_targets(), communicator);
+            Writer writer(location, options_of("array"), communicator);
             model().write_step(writer, communicator->rank());
             writer.close();
             return 0;
@@ -96,7 +88,7 @@ TEST_F(StepsMachines, AreToldWhenTheyDoNotShareTheDirectory)
             _exit(77);
         setenv("STEPSTORE_TEST_MACHINE", first ? "first" : "second", 1);
         const Error error =
-            stepstore::testing::error_of([&] { Writer(location, without_targets(), communicator); });
+            stepstore::testing::error_of([&] { Writer(location, options_of("array"), communicator); });
         const std::string message = error.what();
         return error.code() == -DER_INVAL && message.find("rank 3 on second") != std::string::npos &&
                        message.find("rank 0 on first") != std::string::npos
@@ -110,7 +102,7 @@ TEST_F(StepsMachines, AreToldWhenTheyDoNotShareTheDirectory)
 
 TEST_F(StepsMachines, SnapshotsNeedAPoolOfAnotherKind)
 {
-    WriterOptions options = without_targets();
+    WriterOptions options = options_of("array");
     options.step_mode = StepMode::snapshot;
     const std::string message = stepstore::testing::message_of(
         [&] { Writer("shared:" + location, options, self_communicator()); }, -DER_NOTSUPPORTED);

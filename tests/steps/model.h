@@ -46,7 +46,7 @@ inline WriterOptions options_of(const Design& design)
     options.layout = design.layout;
     options.objects = design.objects;
     options.step_mode = design.step_mode;
-    options.targets = stepstore::testing::in_files() ? 0 : 4;
+    options.targets = 4;
     if (design.layout == "array-aligned" || design.layout == "array-adaptive") options.chunk_size = 4096;
     return options;
 }

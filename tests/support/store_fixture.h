@@ -150,7 +150,7 @@ protected:
         path = pool_path(directory, backend, "pool");
         PoolOptions options;
         options.backend = backend;
-        options.targets = backend != "files" ? targets : 0;
+        options.targets = targets;
         pool = Pool::create(path, options);
         pool->create_container(uuid_of(1), "test", {});
         container = pool->open_container("test");

@@ -82,6 +82,8 @@ def create(
         raise CommandError(f"--durability {durability!r}: use process or power", ExitCode.USAGE)
     if on not in ("machine", "files"):
         raise CommandError(f"--on {on!r}: use machine or files", ExitCode.USAGE)
+    if on == "files" and targets:
+        raise CommandError("--targets: a pool in files has none; leave it out", ExitCode.USAGE)
     check_text(pool)
     if on == "files" and not _core.parse_location(pool).scheme:
         pool = f"shared:{_core.pool_path(pool)}"

@@ -244,10 +244,7 @@ Found look(const std::string& path)
 std::shared_ptr<Pool> create(const std::string& path, const PoolOptions& options)
 {
     const std::string pool = "pool " + path;
-    if (options.targets > 1) {
-        fail(DER_NOTSUPPORTED, pool + ": a pool in files has no targets: give no number of them (the file "
-                                      "system has its own servers)");
-    }
+    // options.targets says nothing here: the file system has its own servers.
     if (!options.target_directories.empty())
         fail(DER_NOTSUPPORTED, pool + ": a pool in files lies in one directory: give no others for targets");
     Header header;
