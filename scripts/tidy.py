@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Runs clang-tidy on every compiled source of a build tree. scripts/tidy.sh calls it.
 
-A Release tree is the fastest: it compiles six sources of a library as one, and each of these is one run. What
-passed is remembered under a hash of all that the run reads. That is the tool, its settings, the command, and
-each file that the compiler named when it built the source. A run whose hash is known is left out.
+A Release tree is the fastest: it compiles twelve sources of a library as one, and each of these is one run.
+What passed is remembered under a hash of all that the run reads. That is the tool, its settings, the command,
+and each file that the compiler named when it built the source. A run whose hash is known is left out.
 """
 
 import argparse

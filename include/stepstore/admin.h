@@ -47,8 +47,8 @@ struct stepstore_pool_options {
     uint32_t target_dirs_nr; /* 0: all targets lie in the pool's directory */
 };
 
-/* pool: a path, also a bare name; "shared:" and a path, for a pool in files; "local:" and a label under the root
- * directory ($STEPSTORE_ROOT, default $XDG_DATA_HOME/stepstore or ~/.local/share/stepstore); or
+/* pool: a path, also a bare name; "shared:" and a path, for a pool in files; "local:" and a label under the
+ * root directory ($STEPSTORE_ROOT, default $XDG_DATA_HOME/stepstore or ~/.local/share/stepstore); or
  * "rados://CEPHPOOL[/NAMESPACE]". */
 STEPSTORE_API int stepstore_pool_create(const char* pool, const struct stepstore_pool_options* options);
 STEPSTORE_API int stepstore_pool_destroy(const char* pool, int force);

@@ -31,8 +31,8 @@ Uuid random_uuid(); // of version 4
 struct PoolOptions {
     std::string backend = "lmdb"; // or another one of backend.h, or "files"
     std::string label;            // default: the last part of the path; else as a container's
-    // At most 256; 0: as many as the machine has processors, at least 4 and at most 16. Of a pool in files: no
-    // matter.
+    // At most 256; 0: as many as the machine has processors, at least 4 and at most 16. Of a pool in files:
+    // no matter.
     unsigned targets = 0;
     Durability durability = Durability::process;
     // Existing ones, into which the targets go in turn; none: the pool's.

@@ -1,5 +1,5 @@
-// Ranks on several machines. A pool that they make is one in files. If there is a local one already, or they do
-// not share the directory, all of them are told so before anything is touched.
+// Ranks on several machines. A pool that they make is one in files. If there is a local one already, or they
+// do not share the directory, all of them are told so before anything is touched.
 #include "steps/model.h"
 #include "support/errors.h"
 #include "support/process_group.h"

@@ -10,9 +10,11 @@
 #include "location/find/location.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <daos_errno.h>
 #include <fcntl.h>
 #include <filesystem>
+#include <numeric>
 #include <random>
 #include <unistd.h>
 
@@ -61,6 +63,22 @@ Probe make_probe(const fs::path& directory)
                        "cannot write a file to see whether all machines share the directory");
 }
 
+std::string second_name(const Probe& probe)
+{
+    return probe.path + ".2";
+}
+
+// Whether a listing of the directory has the second name.
+bool is_listed(const Probe& probe)
+{
+    const fs::path name = second_name(probe);
+    std::error_code unreadable;
+    for (fs::directory_iterator entry(name.parent_path(), unreadable), end; !unreadable && entry != end;
+         entry.increment(unreadable))
+        if (entry->path().filename() == name.filename()) return true;
+    return false;
+}
+
 bool sees(const Probe& probe)
 {
     const Descriptor fd = open_file(probe.path, O_RDONLY);
@@ -103,18 +121,42 @@ std::string location_of_group(Communicator& communicator, const std::string& loc
         const Probe& probe;
         ~Remove()
         {
-            if (!probe.path.empty()) unlink(probe.path.c_str());
+            if (probe.path.empty()) return;
+            unlink(second_name(probe).c_str());
+            unlink(probe.path.c_str());
         }
     } const remove{probe};
+    const std::string directory = told.path.substr(0, told.path.rfind('/'));
     all_together(communicator, [&] {
         if (sees(told)) return;
-        const std::string directory = told.path.substr(0, told.path.rfind('/'));
         throw Error(-DER_INVAL, "'" + location + "' cannot be written together: what rank 0 on " + host +
                                     " wrote into " + directory + " is not there for rank " +
                                     std::to_string(communicator.rank()) + " on " + this_machine().host +
                                     ". The machines do not share this directory, or do not see each other's "
                                     "files at once (docs/nodes.md). Choose a directory that they share. "
                                     "Nothing was left behind");
+    });
+    // What pools in files rest on: of all who make a name one succeeds, and then all find it.
+    std::uint64_t made = 0;
+    all_together(communicator, [&] {
+        if (link(told.path.c_str(), second_name(told).c_str()) == 0)
+            made = 1;
+        else if (errno != EEXIST)
+            fail_errno("'" + location + "' cannot be written together: " + directory,
+                       "cannot link a file, which pools in files need (docs/nodes.md, rule 1)");
+    });
+    const auto all = communicator.allgather(made);
+    all_together(communicator, [&] {
+        const auto makers = std::accumulate(all.begin(), all.end(), std::uint64_t{0});
+        if (makers == 1 && is_listed(told)) return;
+        throw Error(-DER_INVAL,
+                    "'" + location + "' cannot be written together: the file system of " + directory +
+                        (makers != 1 ? " let " + std::to_string(makers) +
+                                           " ranks make one name (docs/nodes.md, rule 1)"
+                                     : " does not show rank " + std::to_string(communicator.rank()) + " on " +
+                                           this_machine().host +
+                                           " a name that another rank has made (docs/nodes.md, "
+                                           "rule 4: mount options)"));
     });
     return where;
 }

@@ -1,7 +1,7 @@
 // Making a pool: 1. its directories are made under a fresh id. 2. The header is written beside them, and
 // linked to the name stepstore.files: of several makers one succeeds. The others remove what they have made.
-// Destroying it: 1. The header is moved into the directory of the id. From then on there is no pool. If it was
-// another pool's, made meanwhile, it is put back. 2. The directory is removed.
+// Destroying it: 1. The header is moved into the directory of the id. From then on there is no pool. If it
+// was another pool's, made meanwhile, it is put back. 2. The directory is removed.
 //
 // Making a container: 1. its directory is made with all that it begins with, and moved to its id. 2. Its
 // label is put if it is absent: then the container is there. Destroying it: 1. its label is removed if it is
