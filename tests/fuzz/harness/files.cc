@@ -2,6 +2,7 @@
 #include "fuzz.h"
 
 #include "base/record.h"
+#include "store/failure.h"
 #include "store/files/container.h"
 #include "store/files/keys.h"
 #include "store/files/objects.h"
