@@ -1,9 +1,7 @@
 // Arrays of parallel programs for Python, in one process. Dimensions are in row-major order, as numpy's.
-#include "common.h"
+#include "serial.h"
 
 #include "arrays/arrays.h"
-
-#include <mutex>
 
 namespace stepstore::python {
 
@@ -11,52 +9,7 @@ namespace {
 
 using arrays::Store;
 
-// A store is one thread's at a time: calls of several Python threads wait for each other here.
-class ArraysHandle {
-public:
-    ArraysHandle(const std::string& location, bool writable, std::uint64_t snapshot)
-    {
-        arrays::OpenOptions options;
-        options.snapshot = snapshot;
-        const arrays::Mode mode = writable ? arrays::Mode::write : arrays::Mode::read;
-        open_->store = std::make_unique<Store>(location, mode, self_communicator(), options);
-    }
-
-    template <class Body>
-    auto use(Body&& body)
-    {
-        return unlocked([&] {
-            Open& open = *open_;
-            const std::lock_guard lock(open.mutex);
-            if (!open.store) throw Error(-DER_NO_HDL, "this location is closed: open it again");
-            return body(*open.store);
-        });
-    }
-    void close()
-    {
-        if (!open_.mine()) return; // the parent's
-        unlocked([&] {
-            Open& open = *open_;
-            const std::lock_guard lock(open.mutex);
-            if (const auto last = std::move(open.store)) last->close();
-        });
-    }
-    bool closed()
-    {
-        return !open_.mine() || unlocked([&] {
-            Open& open = *open_;
-            const std::lock_guard lock(open.mutex);
-            return open.store == nullptr;
-        });
-    }
-
-private:
-    struct Open {
-        std::mutex mutex; // of OwnState::array_location: guards store
-        std::unique_ptr<Store> store;
-    };
-    OfProcess<OwnState::array_location, Open> open_ = std::make_shared<Open>();
-};
+using ArraysHandle = Serial<OwnState::array_location, Store>;
 
 // (number of the kind, bytes of a text): the package knows what numpy calls it.
 using TypeNumbers = std::pair<unsigned, std::uint32_t>;
@@ -183,14 +136,15 @@ void bind_arrays(nb::module_& module)
         .def(
             "__init__",
             [](ArraysHandle* self, const std::string& location, bool writable, std::uint64_t snapshot) {
-                unlocked([&] { new (self) ArraysHandle(location, writable, snapshot); });
+                const arrays::Mode mode = writable ? arrays::Mode::write : arrays::Mode::read;
+                const arrays::OpenOptions options{.snapshot = snapshot};
+                new (self) ArraysHandle("location", location, mode, self_communicator(), options);
             },
             nb::arg("location"), nb::arg("writable"), nb::arg("snapshot"))
         .def("close", &ArraysHandle::close)
         .def_prop_ro("closed", &ArraysHandle::closed)
-        .def("where", [](ArraysHandle& self) { return self.use([](Store& store) { return store.where(); }); })
-        .def("names",
-             [](ArraysHandle& self) { return texts(self.use([](Store& store) { return store.list(); })); })
+        .def("where", &ArraysHandle::call<&Store::where>)
+        .def("names", [](ArraysHandle& self) { return texts(self.call<&Store::list>()); })
         .def("info", &info, nb::arg("name"))
         .def("blocks", &blocks, nb::arg("name"))
         .def("read", &read, nb::arg("name"), nb::arg("type"), nb::arg("generation"), nb::arg("start"),
