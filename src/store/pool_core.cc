@@ -166,16 +166,14 @@ std::shared_ptr<Pool> Pool::create(const std::string& given, const PoolOptions& 
     return std::make_shared<Pool>(std::move(core), Access::read_write);
 }
 
-void Pool::destroy(const std::string& given, bool force)
+void Pool::destroy(const std::string& given)
 {
     const std::string path = canonical_pool_path(given);
     const PoolsLock lock;
     const Backend* left = backend_named_by(path) != nullptr ? nullptr : find_backend(path, Found::unfinished);
     const Backend& backend = left != nullptr ? *left : backend_of(path, " to destroy");
     if (auto core = registry()[path].lock(); core && core.use_count() > 1) {
-        fail(DER_BUSY,
-             "pool " + path + " is open in this process" +
-                 (force ? ": close its handles first, also to destroy it by force" : ": close it first"));
+        fail(DER_BUSY, "pool " + path + " is open in this process: close its handles first");
     }
     registry().erase(path);
     backend.destroy(path);
