@@ -24,11 +24,6 @@ arrays::ElementType type_of(const TypeNumbers& numbers)
     return {static_cast<arrays::Kind>(numbers.first), numbers.second};
 }
 
-std::string key_of(const nb::bytes& name)
-{
-    return std::string(text_of(name));
-}
-
 nb::dict info(ArraysHandle& self, const nb::bytes& name)
 {
     const arrays::ArrayInfo found =
@@ -100,14 +95,6 @@ void write(ArraysHandle& self, const nb::bytes& name, const TypeNumbers& type, c
     self.use([&](Store& store) { store.write(call); });
 }
 
-nb::list texts(const std::vector<std::string>& names)
-{
-    nb::list result;
-    for (const std::string& name : names)
-        result.append(nb::bytes(name.data(), name.size()));
-    return result;
-}
-
 nb::tuple attribute(ArraysHandle& self, const nb::bytes& name, const nb::bytes& attribute)
 {
     const arrays::Attribute found = self.use([array = key_of(name), key = key_of(attribute)](Store& store) {
@@ -144,7 +131,7 @@ void bind_arrays(nb::module_& module)
         .def("close", &ArraysHandle::close)
         .def_prop_ro("closed", &ArraysHandle::closed)
         .def("where", &ArraysHandle::call<&Store::where>)
-        .def("names", [](ArraysHandle& self) { return texts(self.call<&Store::list>()); })
+        .def("names", [](ArraysHandle& self) { return to_list(self.call<&Store::list>()); })
         .def("info", &info, nb::arg("name"))
         .def("blocks", &blocks, nb::arg("name"))
         .def("read", &read, nb::arg("name"), nb::arg("type"), nb::arg("generation"), nb::arg("start"),
@@ -160,7 +147,8 @@ void bind_arrays(nb::module_& module)
         .def(
             "attributes",
             [](ArraysHandle& self, const nb::bytes& name) {
-                return texts(self.use([key = key_of(name)](Store& store) { return store.attributes(key); }));
+                return to_list(
+                    self.use([key = key_of(name)](Store& store) { return store.attributes(key); }));
             },
             nb::arg("name"))
         .def("attribute", &attribute, nb::arg("name"), nb::arg("attribute"))

@@ -28,14 +28,6 @@ std::string raw(const steps::Scalar& scalar, steps::Type type)
     return {reinterpret_cast<const char*>(scalar.bytes.data()), steps::size_of(type)};
 }
 
-nb::list to_list(const std::vector<std::string>& texts)
-{
-    nb::list result;
-    for (const std::string& text : texts)
-        result.append(to_bytes(text));
-    return result;
-}
-
 nb::object minmax_object(const std::optional<steps::MinMax>& minmax, steps::Type type)
 {
     if (!minmax) return nb::none();
