@@ -109,7 +109,7 @@ void make_stepstore(const Case& one, const Location& location)
 
 void remove_stepstore(const Location& location)
 {
-    require(stepstore_pool_destroy(location.stepstore_pool().c_str(), 1), "stepstore_pool_destroy");
+    require(stepstore_pool_destroy(location.stepstore_pool().c_str()), "stepstore_pool_destroy");
 }
 
 std::unique_ptr<Subject> open_stepstore(const Case& one, const Location& location, unsigned process)

@@ -1,9 +1,7 @@
 // Arrays of parallel programs for Python, in one process. Dimensions are in row-major order, as numpy's.
-#include "common.h"
+#include "serial.h"
 
 #include "arrays/arrays.h"
-
-#include <mutex>
 
 namespace stepstore::python {
 
@@ -11,52 +9,7 @@ namespace {
 
 using arrays::Store;
 
-// A store is one thread's at a time: calls of several Python threads wait for each other here.
-class ArraysHandle {
-public:
-    ArraysHandle(const std::string& location, bool writable, std::uint64_t snapshot)
-    {
-        arrays::OpenOptions options;
-        options.snapshot = snapshot;
-        const arrays::Mode mode = writable ? arrays::Mode::write : arrays::Mode::read;
-        open_->store = std::make_unique<Store>(location, mode, self_communicator(), options);
-    }
-
-    template <class Body>
-    auto use(Body&& body)
-    {
-        return unlocked([&] {
-            Open& open = *open_;
-            const std::lock_guard lock(open.mutex);
-            if (!open.store) throw Error(-DER_NO_HDL, "this location is closed: open it again");
-            return body(*open.store);
-        });
-    }
-    void close()
-    {
-        if (!open_.mine()) return; // the parent's
-        unlocked([&] {
-            Open& open = *open_;
-            const std::lock_guard lock(open.mutex);
-            if (const auto last = std::move(open.store)) last->close();
-        });
-    }
-    bool closed()
-    {
-        return !open_.mine() || unlocked([&] {
-            Open& open = *open_;
-            const std::lock_guard lock(open.mutex);
-            return open.store == nullptr;
-        });
-    }
-
-private:
-    struct Open {
-        std::mutex mutex; // of OwnState::array_location: guards store
-        std::unique_ptr<Store> store;
-    };
-    OfProcess<OwnState::array_location, Open> open_ = std::make_shared<Open>();
-};
+using ArraysHandle = Serial<OwnState::array_location, Store>;
 
 // (number of the kind, bytes of a text): the package knows what numpy calls it.
 using TypeNumbers = std::pair<unsigned, std::uint32_t>;
@@ -69,11 +22,6 @@ TypeNumbers numbers_of(const arrays::ElementType& type)
 arrays::ElementType type_of(const TypeNumbers& numbers)
 {
     return {static_cast<arrays::Kind>(numbers.first), numbers.second};
-}
-
-std::string key_of(const nb::bytes& name)
-{
-    return std::string(text_of(name));
 }
 
 nb::dict info(ArraysHandle& self, const nb::bytes& name)
@@ -147,14 +95,6 @@ void write(ArraysHandle& self, const nb::bytes& name, const TypeNumbers& type, c
     self.use([&](Store& store) { store.write(call); });
 }
 
-nb::list texts(const std::vector<std::string>& names)
-{
-    nb::list result;
-    for (const std::string& name : names)
-        result.append(nb::bytes(name.data(), name.size()));
-    return result;
-}
-
 nb::tuple attribute(ArraysHandle& self, const nb::bytes& name, const nb::bytes& attribute)
 {
     const arrays::Attribute found = self.use([array = key_of(name), key = key_of(attribute)](Store& store) {
@@ -183,14 +123,15 @@ void bind_arrays(nb::module_& module)
         .def(
             "__init__",
             [](ArraysHandle* self, const std::string& location, bool writable, std::uint64_t snapshot) {
-                unlocked([&] { new (self) ArraysHandle(location, writable, snapshot); });
+                const arrays::Mode mode = writable ? arrays::Mode::write : arrays::Mode::read;
+                const arrays::OpenOptions options{.snapshot = snapshot};
+                new (self) ArraysHandle("location", location, mode, self_communicator(), options);
             },
             nb::arg("location"), nb::arg("writable"), nb::arg("snapshot"))
         .def("close", &ArraysHandle::close)
         .def_prop_ro("closed", &ArraysHandle::closed)
-        .def("where", [](ArraysHandle& self) { return self.use([](Store& store) { return store.where(); }); })
-        .def("names",
-             [](ArraysHandle& self) { return texts(self.use([](Store& store) { return store.list(); })); })
+        .def("where", &ArraysHandle::call<&Store::where>)
+        .def("names", [](ArraysHandle& self) { return to_list(self.call<&Store::list>()); })
         .def("info", &info, nb::arg("name"))
         .def("blocks", &blocks, nb::arg("name"))
         .def("read", &read, nb::arg("name"), nb::arg("type"), nb::arg("generation"), nb::arg("start"),
@@ -206,7 +147,8 @@ void bind_arrays(nb::module_& module)
         .def(
             "attributes",
             [](ArraysHandle& self, const nb::bytes& name) {
-                return texts(self.use([key = key_of(name)](Store& store) { return store.attributes(key); }));
+                return to_list(
+                    self.use([key = key_of(name)](Store& store) { return store.attributes(key); }));
             },
             nb::arg("name"))
         .def("attribute", &attribute, nb::arg("name"), nb::arg("attribute"))

@@ -18,11 +18,6 @@ using blobs::Writer;
 using BlobsHandle = Closable<Blobs>;
 using ReaderHandle = Closable<Reader>;
 
-std::string key_of(const nb::bytes& key)
-{
-    return std::string(text_of(key));
-}
-
 Version version_of(const nb::bytes& version)
 {
     const auto* first = reinterpret_cast<const std::byte*>(version.c_str());
@@ -32,14 +27,6 @@ Version version_of(const nb::bytes& version)
 nb::object bytes_of(const Version& version)
 {
     return nb::bytes(version.data(), version.size());
-}
-
-nb::list to_list(const std::vector<std::string>& names)
-{
-    nb::list list;
-    for (const std::string& name : names)
-        list.append(to_bytes(std::string_view(name)));
-    return list;
 }
 
 // Runs `read`, which asks for memory, without the interpreter's lock. The bytes that it has filled.

@@ -68,6 +68,11 @@ inline std::string_view text_of(const nb::bytes& key)
     return {key.c_str(), key.size()};
 }
 
+inline std::string key_of(const nb::bytes& key)
+{
+    return std::string(text_of(key));
+}
+
 // A text that may hold any bytes, such as a path: what is no UTF-8 is replaced.
 inline nb::object to_text(std::string_view text)
 {
@@ -77,6 +82,14 @@ inline nb::object to_text(std::string_view text)
 inline nb::bytes to_bytes(std::string_view text)
 {
     return nb::bytes(text.data(), text.size());
+}
+
+inline nb::list to_list(const std::vector<std::string>& texts)
+{
+    nb::list result;
+    for (const std::string& text : texts)
+        result.append(to_bytes(text));
+    return result;
 }
 
 // Bytes that are filled before Python sees them, so that a large value is not copied once more.

@@ -64,7 +64,8 @@ nb::dict stream_record(const nb::bytes& bytes, const std::string& where)
     return told;
 }
 
-// Of a segment whose numbers begin at `first` in another container. Its generation stays: the blobs hold it.
+// Of a segment whose numbers begin at `first` in another container. Its generation stays: the metadata holds
+// it.
 void move(steps::Segment& segment, std::uint64_t first, const steps::StreamRecord& record,
           const Container& container)
 {

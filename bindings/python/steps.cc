@@ -1,16 +1,11 @@
 // The reader of streams of steps for Python. Dimensions are in the writer's order here; the package turns
 // them for numpy.
-#include "common.h"
+#include "serial.h"
 
 #include "steps/check/check.h"
 #include "steps/layouts/layout.h"
 #include "steps/read/reader.h"
 #include "steps/stream/stream.h"
-
-#include <map>
-#include <mutex>
-
-#include <nanobind/stl/map.h>
 
 namespace stepstore::python {
 
@@ -19,70 +14,7 @@ namespace {
 using steps::Reader;
 using steps::ReaderOptions;
 
-// A reader is one thread's at a time: calls of several Python threads wait for each other here.
-class StepsHandle {
-public:
-    StepsHandle(const std::string& location, bool stream, std::uint64_t snapshot,
-                const std::map<std::string, std::string>& settings)
-    {
-        ReaderOptions options;
-        options.snapshot = snapshot;
-        options.mode = stream ? steps::ReadMode::stream : steps::ReadMode::random_access;
-        for (const auto& [name, value] : settings) {
-            if (!options.set(name, value)) throw Error(-DER_INVAL, unknown_option(name));
-        }
-        open_->reader.emplace(location, options, self_communicator());
-    }
-    ~StepsHandle()
-    {
-        if (PyGILState_Check()) close(); // which may wait
-    }
-    StepsHandle(const StepsHandle&) = delete;
-    StepsHandle& operator=(const StepsHandle&) = delete;
-
-    template <class Body>
-    auto use(Body&& body)
-    {
-        return unlocked([&] {
-            Open& open = *open_;
-            const std::lock_guard lock(open.mutex);
-            if (!open.reader) throw Error(-DER_NO_HDL, "this stream is closed: open it again");
-            return body(*open.reader);
-        });
-    }
-    void close()
-    {
-        if (!open_.mine()) return; // the parent's
-        unlocked([&] {
-            Open& open = *open_;
-            const std::lock_guard lock(open.mutex);
-            open.reader.reset();
-        });
-    }
-    bool closed()
-    {
-        return !open_.mine() || unlocked([&] {
-            Open& open = *open_;
-            const std::lock_guard lock(open.mutex);
-            return !open.reader;
-        });
-    }
-
-private:
-    static std::string unknown_option(const std::string& name)
-    {
-        std::string known;
-        for (const std::string& option : ReaderOptions::names())
-            known += (known.empty() ? "" : ", ") + option;
-        return "a reader has no option '" + name + "': the options are " + known;
-    }
-
-    struct Open {
-        std::mutex mutex; // of OwnState::stream_reader: guards reader
-        std::optional<Reader> reader;
-    };
-    OfProcess<OwnState::stream_reader, Open> open_ = std::make_shared<Open>();
-};
+using StepsHandle = Serial<OwnState::stream_reader, Reader>;
 
 using Step = std::optional<std::uint64_t>;
 
@@ -94,14 +26,6 @@ std::uint64_t step_of(Step step)
 std::string raw(const steps::Scalar& scalar, steps::Type type)
 {
     return {reinterpret_cast<const char*>(scalar.bytes.data()), steps::size_of(type)};
-}
-
-nb::list to_list(const std::vector<std::string>& texts)
-{
-    nb::list result;
-    for (const std::string& text : texts)
-        result.append(to_bytes(text));
-    return result;
 }
 
 nb::object minmax_object(const std::optional<steps::MinMax>& minmax, steps::Type type)
@@ -218,7 +142,7 @@ nb::object structure_object(const std::shared_ptr<const steps::Structure>& struc
 
 nb::list definitions(StepsHandle& self)
 {
-    const std::vector<steps::Variable> known = self.use([](Reader& reader) { return reader.definitions(); });
+    const std::vector<steps::Variable> known = self.call<&Reader::definitions>();
     nb::list result;
     for (const steps::Variable& variable : known)
         result.append(nb::make_tuple(to_bytes(variable.name), std::string(steps::name_of(variable.type)),
@@ -234,7 +158,10 @@ void bind_walk(nb::class_<StepsHandle>& handle)
             "__init__",
             [](StepsHandle* self, const std::string& location, bool stream, std::uint64_t snapshot,
                const std::map<std::string, std::string>& settings) {
-                unlocked([&] { new (self) StepsHandle(location, stream, snapshot, settings); });
+                auto options = options_of<ReaderOptions>("reader", settings);
+                options.snapshot = snapshot;
+                options.mode = stream ? steps::ReadMode::stream : steps::ReadMode::random_access;
+                new (self) StepsHandle("stream", location, options, self_communicator());
             },
             nb::arg("location"), nb::arg("stream"), nb::arg("snapshot"), nb::arg("settings"))
         .def(
@@ -243,16 +170,13 @@ void bind_walk(nb::class_<StepsHandle>& handle)
                 return status_text(self.use([&](Reader& reader) { return reader.begin_step(timeout); }));
             },
             nb::arg("timeout"))
-        .def("dead_writer",
-             [](StepsHandle& self) { return self.use([](Reader& r) { return r.dead_writer(); }); })
-        .def("end_step", [](StepsHandle& self) { self.use([](Reader& reader) { reader.end_step(); }); })
-        .def("current_step",
-             [](StepsHandle& self) { return self.use([](Reader& r) { return r.current_step(); }); })
-        .def("in_step", [](StepsHandle& self) { return self.use([](Reader& r) { return r.in_step(); }); })
-        .def("steps", [](StepsHandle& self) { return self.use([](Reader& r) { return r.steps(); }); })
-        .def("first_step",
-             [](StepsHandle& self) { return self.use([](Reader& r) { return r.first_step(); }); })
-        .def("ended", [](StepsHandle& self) { return self.use([](Reader& r) { return r.closed(); }); })
+        .def("dead_writer", &StepsHandle::call<&Reader::dead_writer>)
+        .def("end_step", &StepsHandle::call<&Reader::end_step>)
+        .def("current_step", &StepsHandle::call<&Reader::current_step>)
+        .def("in_step", &StepsHandle::call<&Reader::in_step>)
+        .def("steps", &StepsHandle::call<&Reader::steps>)
+        .def("first_step", &StepsHandle::call<&Reader::first_step>)
+        .def("ended", &StepsHandle::call<&Reader::closed>)
         .def("close", &StepsHandle::close)
         .def_prop_ro("closed", &StepsHandle::closed);
 }
@@ -318,12 +242,9 @@ void bind_looking(nb::class_<StepsHandle>& handle)
             },
             nb::arg("step") = nb::none())
         .def("attribute", &attribute, nb::arg("name"), nb::arg("step") = nb::none())
-        .def("writer_profile",
-             [](StepsHandle& self) { return self.use([](Reader& r) { return r.writer_profile_json(); }); })
-        .def("readers_profile",
-             [](StepsHandle& self) { return self.use([](Reader& r) { return r.readers_profile_json(); }); })
-        .def("profile",
-             [](StepsHandle& self) { return self.use([](Reader& r) { return r.profile_json(); }); })
+        .def("writer_profile", &StepsHandle::call<&Reader::writer_profile_json>)
+        .def("readers_profile", &StepsHandle::call<&Reader::readers_profile_json>)
+        .def("profile", &StepsHandle::call<&Reader::profile_json>)
         .def("describe",
              [](StepsHandle& self) {
                  return to_dict(self.use([](Reader& r) { return std::pair(r.describe(), r.location()); }));

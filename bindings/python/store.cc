@@ -66,11 +66,8 @@ void bind_pool(nb::module_& module)
             nb::arg("location"), nb::arg("label") = "", nb::arg("targets") = 0,
             nb::arg("durability") = "process", nb::arg("target_dirs") = std::vector<std::string>())
         .def_static(
-            "destroy",
-            [](const std::string& location, bool force) {
-                unlocked([&] { Pool::destroy(location, force); });
-            },
-            nb::arg("location"), nb::arg("force") = false)
+            "destroy", [](const std::string& location) { unlocked([&] { Pool::destroy(location); }); },
+            nb::arg("location"))
         .def_prop_ro("location", [](PoolHandle& self) { return self.get().location(); })
         .def(
             "create_container",

@@ -1,14 +1,10 @@
 // The writer of streams of steps for Python. Dimensions are in C order here, as numpy has them.
 // Threads: calls of several Python threads wait for each other. Errors: those of steps::Writer.
-#include "common.h"
+#include "serial.h"
 
 #include "comm/communicator.h"
 #include "steps/write/writer.h"
 
-#include <map>
-#include <mutex>
-
-#include <nanobind/stl/map.h>
 #include <nanobind/stl/tuple.h>
 
 namespace stepstore::python {
@@ -49,67 +45,15 @@ std::shared_ptr<const steps::Structure> structure_of(const std::string& name, st
     return made;
 }
 
-class StepWriterHandle {
-public:
-    StepWriterHandle(const std::string& location, bool append,
-                     const std::map<std::string, std::string>& settings, const std::string& group, int handle,
-                     double timeout)
-    {
-        WriterOptions options;
-        options.append = append;
-        for (const auto& [name, value] : settings)
-            if (!options.set(name, value)) throw Error(-DER_INVAL, unknown_option(name));
-        const std::string key = "opening '" + location + "' for " + (append ? "appending" : "writing");
-        const auto ranks = group_of(key, group, handle, timeout);
-        rank_ = ranks->rank();
-        size_ = ranks->size();
-        open_->writer.emplace(location, options, ranks);
-        location_ = open_->writer->location().text();
-    }
-    ~StepWriterHandle()
-    {
-        if (PyGILState_Check()) drop(); // which may wait
-    }
-    StepWriterHandle(const StepWriterHandle&) = delete;
-    StepWriterHandle& operator=(const StepWriterHandle&) = delete;
+using WriterHandle = Serial<OwnState::stream_writer, Writer>;
 
-    template <class Body>
-    auto use(Body&& body)
+class StepWriterHandle : public WriterHandle {
+public:
+    StepWriterHandle(const std::string& location, const WriterOptions& options, int rank, int size,
+                     std::shared_ptr<Communicator>&& ranks)
+        : WriterHandle("writer of " + location, location, options, std::move(ranks)), rank_(rank),
+          size_(size), location_(use([](Writer& it) { return it.location().text(); }))
     {
-        return unlocked([&] {
-            Open& open = *open_;
-            const std::lock_guard lock(open.mutex);
-            if (!open.writer)
-                throw Error(-DER_NO_HDL, "this writer of " + location_ + " is closed: open another one");
-            return body(*open.writer);
-        });
-    }
-    void close()
-    {
-        if (!open_.mine()) return; // the parent's
-        unlocked([&] {
-            Open& open = *open_;
-            const std::lock_guard lock(open.mutex);
-            if (open.writer) open.writer->close();
-            open.writer.reset();
-        });
-    }
-    void drop() // without close(): the stream is not marked as ended
-    {
-        if (!open_.mine()) return; // the parent's
-        unlocked([&] {
-            Open& open = *open_;
-            const std::lock_guard lock(open.mutex);
-            open.writer.reset();
-        });
-    }
-    bool closed()
-    {
-        return !open_.mine() || unlocked([&] {
-            Open& open = *open_;
-            const std::lock_guard lock(open.mutex);
-            return !open.writer;
-        });
     }
     // Known in a forked child too.
     const std::string& location() const { return location_; }
@@ -117,21 +61,8 @@ public:
     int size() const { return size_; }
 
 private:
-    static std::string unknown_option(const std::string& name)
-    {
-        std::string known;
-        for (const std::string& option : WriterOptions::names())
-            known += (known.empty() ? "" : ", ") + option;
-        return "a writer has no option '" + name + "': the options are " + known;
-    }
-
-    struct Open {
-        std::mutex mutex; // of OwnState::stream_writer: guards writer
-        std::optional<Writer> writer;
-    };
-    OfProcess<OwnState::stream_writer, Open> open_ = std::make_shared<Open>();
+    int rank_, size_;
     std::string location_;
-    int rank_ = 0, size_ = 1;
 };
 
 std::uint64_t define(StepWriterHandle& self, const nb::bytes& name, const std::string& type,
@@ -180,8 +111,13 @@ void bind_writer(nb::module_& module)
             [](StepWriterHandle* self, const std::string& location, bool append,
                const std::map<std::string, std::string>& settings, const std::string& group, int handle,
                double timeout) {
-                unlocked(
-                    [&] { new (self) StepWriterHandle(location, append, settings, group, handle, timeout); });
+                auto options = options_of<WriterOptions>("writer", settings);
+                options.append = append;
+                const std::string key =
+                    "opening '" + location + "' for " + (append ? "appending" : "writing");
+                auto ranks = unlocked([&] { return group_of(key, group, handle, timeout); });
+                new (self)
+                    StepWriterHandle(location, options, ranks->rank(), ranks->size(), std::move(ranks));
             },
             nb::arg("location"), nb::arg("append"), nb::arg("settings"), nb::arg("group"), nb::arg("handle"),
             nb::arg("timeout"))

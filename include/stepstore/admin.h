@@ -51,7 +51,8 @@ struct stepstore_pool_options {
  * root directory ($STEPSTORE_ROOT, default $XDG_DATA_HOME/stepstore or ~/.local/share/stepstore); or
  * "rados://CEPHPOOL[/NAMESPACE]". */
 STEPSTORE_API int stepstore_pool_create(const char* pool, const struct stepstore_pool_options* options);
-STEPSTORE_API int stepstore_pool_destroy(const char* pool, int force);
+/* -DER_BUSY: this process has the pool open. -DER_NONEXIST. */
+STEPSTORE_API int stepstore_pool_destroy(const char* pool);
 /* The directory that `pool` names; of rados://... the name itself. *size: of path, in; needed, out.
  * -DER_TRUNC when it does not fit. */
 STEPSTORE_API int stepstore_pool_path(const char* pool, char* path, size_t* size);

@@ -325,7 +325,8 @@ public:
                         Access access = Access::read_write);
     // Ours only; with daos:// it throws DER_NOSYS and names dmg. DER_EXIST when there is one.
     static void create(const std::string& location, const PoolOptions& options = {});
-    static void destroy(const std::string& location, bool force = false);
+    // DER_NONEXIST. DER_BUSY: this process has it open.
+    static void destroy(const std::string& location);
     // Connects for writing. Makes the pool where there is none, and the directories above it; another process
     // may do the same at once. options: of a pool that is made.
     static Pool connect_or_create(const std::string& location, const PoolOptions& options = {});

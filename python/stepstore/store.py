@@ -84,22 +84,20 @@ class Pool(Handle):
         )
 
     @staticmethod
-    def destroy(location: str | os.PathLike[str], *, force: bool = False) -> None:
+    def destroy(location: str | os.PathLike[str]) -> None:
         """Remove a pool with everything in it.
 
         Parameters
         ----------
         location : str or path
             The location of the pool.
-        force : bool, optional
-            A pool that this process has open is refused either way: close it first.
 
         Raises
         ------
         Error
             DER_NONEXIST: there is no pool. DER_BUSY: this process has it open.
         """
-        _core.Pool.destroy(os.fspath(location), force)
+        _core.Pool.destroy(os.fspath(location))
 
     @classmethod
     def connect(cls, location: str | os.PathLike[str], *, read_only: bool = False) -> Pool:

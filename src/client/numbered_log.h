@@ -47,7 +47,6 @@ public:
 
     // The position of this reader: how far it has read.
     std::uint64_t next() const { return next_; }
-    void go_to(std::uint64_t number) { next_ = number; }
     // The entry at the position, and moves on; nullopt: the end, for now.
     std::optional<std::vector<std::byte>> read_next()
     {

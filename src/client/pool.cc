@@ -143,11 +143,11 @@ void Pool::create(const std::string& location, const PoolOptions& options)
           [&] { return "create pool " + location; });
 }
 
-void Pool::destroy(const std::string& location, bool force)
+void Pool::destroy(const std::string& location)
 {
     if (!capabilities_of(location).own_store) refuse("destroy", location, "dmg pool destroy");
     const Library& library = Library::ours();
-    check(library, library.pool_destroy(c_text(location, "pool"), force ? 1 : 0),
+    check(library, library.pool_destroy(c_text(location, "pool")),
           [&] { return "destroy pool " + location; });
 }
 

@@ -88,11 +88,7 @@ public:
     static bool is_of_the_dead(const Mark& mark) { return life_of(Form::process(mark)) == Life::dead; }
 
     // Step (d).
-    void remove(const std::vector<Stored>& left)
-    {
-        for (const Stored& one : left)
-            object_.remove(one.key);
-    }
+    void remove(const Stored& left) { object_.remove(left.key); }
 
     // (a) to (d). read_names() gives what is named then; destroy(mark, names) destroys the rest. Returns how
     // many marks were removed. If none is over, nothing more is read.
@@ -104,7 +100,7 @@ public:
         const auto names = read_names();
         for (const Stored& one : dead) {
             destroy(one.mark, names);
-            object_.remove(one.key);
+            remove(one);
         }
         return dead.size();
     }

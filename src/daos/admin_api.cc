@@ -138,10 +138,10 @@ int stepstore_pool_create(const char* pool, const struct stepstore_pool_options*
     });
 }
 
-int stepstore_pool_destroy(const char* pool, int force)
+int stepstore_pool_destroy(const char* pool)
 {
     return administer("stepstore_pool_destroy", [&] {
-        store::Pool::destroy(find_pool(pool), force != 0);
+        store::Pool::destroy(find_pool(pool));
         return 0;
     });
 }

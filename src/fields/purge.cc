@@ -71,8 +71,7 @@ private:
     Dataset& dataset_;
     const PurgeOptions& options_;
     PurgeReport report_;
-    std::vector<Unpublished<WriterForm>::Stored> left_;
-    std::map<std::uint64_t, WriterRecord> dead_; // the same, by their first number
+    std::map<std::uint64_t, Unpublished<WriterForm>::Stored> dead_; // writers, by their first number
     std::vector<Row> rows_;
     std::unordered_set<std::uint64_t> live_;
     std::unordered_set<std::uint64_t> live_foreign_;
@@ -82,15 +81,15 @@ private:
 
 void Purge::look_at_writers()
 {
-    left_ = dataset_.guarded([&] {
+    auto left = dataset_.guarded([&] {
         return writers_of(dataset_).left([&](const WriterRecord& writer) {
             const Life life = life_of(writer.process);
             if (life == Life::elsewhere && !options_.force) ++report_.unseen_writers;
             return life == Life::dead || (life == Life::elsewhere && options_.force);
         });
     });
-    for (const auto& [key, writer] : left_)
-        dead_.emplace(writer.first, writer);
+    for (auto& one : left)
+        dead_.emplace(one.mark.first, std::move(one));
 }
 
 // Those that are there and do not count any more, as far as they are whole.
@@ -222,19 +221,19 @@ void Purge::destroy_masked()
 void Purge::destroy_unflushed()
 {
     std::map<std::uint64_t, std::uint64_t> ends; // of the numbers that are known to be used, by writer
-    for (const auto& writer : dead_)
-        ends[writer.first] = writer.first + 1;
+    for (const auto& [first, writer] : dead_)
+        ends[first] = first + 1;
     for (const auto* numbers : {&live_, &masked_}) {
         for (const std::uint64_t number : *numbers) {
             const auto behind = dead_.upper_bound(number);
             if (behind == dead_.begin()) continue;
-            const WriterRecord& writer = std::prev(behind)->second;
+            const WriterRecord& writer = std::prev(behind)->second.mark;
             if (number < writer.first + writer.count)
                 ends[writer.first] = std::max(ends[writer.first], number + 1);
         }
     }
-    for (const auto& writer : dead_)
-        destroy_unflushed(writer.second, ends[writer.first]);
+    for (const auto& [first, writer] : dead_)
+        destroy_unflushed(writer.mark, ends[first]);
 }
 
 // Its objects were written in the order of their numbers, up to a window of those on their way.
@@ -316,7 +315,10 @@ PurgeReport Purge::run()
         if (options_.dry_run) return;
         drop_pages();
         sweep_parts();
-        if (all_indexed) writers_of(dataset_).remove(left_);
+        if (all_indexed) {
+            for (const auto& [first, writer] : dead_)
+                writers_of(dataset_).remove(writer);
+        }
         dataset_.session().pool().sync();
     });
     return std::move(report_);

@@ -37,7 +37,7 @@ inline constexpr std::string_view name = "files"; // in the place of a back end'
 Found look(const std::string& path); // throws nothing
 std::shared_ptr<Pool> create(const std::string& path, const PoolOptions& options);
 std::shared_ptr<Pool> open(const std::string& path, Access access);
-void destroy(const std::string& path, bool force);
+void destroy(const std::string& path);
 CheckReport check(const std::string& path, const CheckOptions& options);
 
 } // namespace files

@@ -66,11 +66,11 @@ std::shared_ptr<Pool> Pool::open(const std::string& given, Access access)
     return VersionedPool::open(pool.path, access);
 }
 
-void Pool::destroy(const std::string& given, bool force)
+void Pool::destroy(const std::string& given)
 {
     const Named pool = named(given);
-    if (is_in_files(pool)) return files::destroy(pool.path, force);
-    VersionedPool::destroy(pool.path, force);
+    if (is_in_files(pool)) return files::destroy(pool.path);
+    VersionedPool::destroy(pool.path);
 }
 
 CheckReport Pool::check(const std::string& given, const CheckOptions& options)

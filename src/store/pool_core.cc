@@ -164,15 +164,13 @@ std::shared_ptr<Pool> VersionedPool::create(const std::string& path, const PoolO
     return std::make_shared<VersionedPool>(std::move(core), Access::read_write);
 }
 
-void VersionedPool::destroy(const std::string& path, bool force)
+void VersionedPool::destroy(const std::string& path)
 {
     const PoolsLock lock;
     const Backend* left = backend_named_by(path) != nullptr ? nullptr : find_backend(path, Found::unfinished);
     const Backend& backend = left != nullptr ? *left : backend_of(path, " to destroy");
     if (auto core = registry()[path].lock(); core && core.use_count() > 1) {
-        fail(DER_BUSY,
-             "pool " + path + " is open in this process" +
-                 (force ? ": close its handles first, also to destroy it by force" : ": close it first"));
+        fail(DER_BUSY, "pool " + path + " is open in this process: close its handles first");
     }
     registry().erase(path);
     backend.destroy(path);

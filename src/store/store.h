@@ -105,7 +105,7 @@ public:
     static std::shared_ptr<Pool> create(const std::string& path, const PoolOptions& options);
     // One open pool per path and process is shared by all who open it (and remade after fork).
     static std::shared_ptr<Pool> open(const std::string& path, Access access);
-    static void destroy(const std::string& path, bool force);
+    static void destroy(const std::string& path); // DER_BUSY when open in this process
     // The pools below a root directory: their paths. Directories that are no pool are passed over.
     static std::vector<std::string> list(const std::string& root);
     // Walks a whole pool, also one that open() refuses.

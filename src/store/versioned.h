@@ -16,7 +16,7 @@ class VersionedPool final : public Pool, public std::enable_shared_from_this<Ver
 public:
     static std::shared_ptr<Pool> create(const std::string& path, const PoolOptions& options);
     static std::shared_ptr<VersionedPool> open(const std::string& path, Access access);
-    static void destroy(const std::string& path, bool force);
+    static void destroy(const std::string& path);
     static CheckReport check(const std::string& path, const CheckOptions& options);
 
     VersionedPool(std::shared_ptr<PoolCore> core, Access access);

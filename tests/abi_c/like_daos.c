@@ -188,7 +188,7 @@ static void classes(void)
     CHECK_EQUAL(daos_obj_id2class(oid), OC_S1);
     CHECK_OK(daos_cont_close(container, NULL));
     CHECK_OK(daos_pool_disconnect(pool, NULL));
-    CHECK_OK(stepstore_pool_destroy(path, 1));
+    CHECK_OK(stepstore_pool_destroy(path));
 }
 
 /* A list of memory that says to hold more than there is of it. */

@@ -66,12 +66,12 @@ TEST_F(SharedDataPool, KeepsWhatIsOfOthersWhenAPoolIsDestroyed)
     run_user(admin, [&] {
         make(one);
         make(other);
-        Pool::destroy(one, false);
+        Pool::destroy(one);
         expect_whole(other);
         make(one);
-        Pool::destroy(other, false);
+        Pool::destroy(other);
         expect_whole(one);
-        Pool::destroy(one, false);
+        Pool::destroy(one);
         EXPECT_TRUE(BareCeph("rados://one-data/n").objects().empty());
     });
 }
@@ -97,9 +97,9 @@ TEST_F(SharedDataPool, MayBeThePoolOfOtherIndexes)
     run_user(admin, [&] {
         make(other);
         make(one);
-        Pool::destroy(one, false);
+        Pool::destroy(one);
         expect_whole(other);
-        Pool::destroy(other, false);
+        Pool::destroy(other);
         EXPECT_TRUE(BareCeph(one).objects().empty());
     });
 }
@@ -133,7 +133,7 @@ TEST_F(SharedDataPool, IsNotTouchedForAForgedHeader)
             run_user(admin, [&] {
                 std::string message;
                 EXPECT_EQ(der_of([&] { Pool::open(one, Access::read_write); }, &message), DER_DF_INVAL);
-                EXPECT_EQ(der_of([&] { Pool::destroy(one, true); }, &message), DER_DF_INVAL) << message;
+                EXPECT_EQ(der_of([&] { Pool::destroy(one); }, &message), DER_DF_INVAL) << message;
                 EXPECT_NE(message.find("does not say so"), std::string::npos) << message;
                 expect_whole(other);
             });

@@ -164,7 +164,7 @@ TEST_F(AdminTest, TellsPathsAndNamesWhatIsWrong)
     EXPECT_EQ(stepstore_pool_describe(missing.c_str(), ignore, nullptr), -DER_NONEXIST);
     EXPECT_NE(std::string(stepstore_last_message()).find(missing), std::string::npos)
         << stepstore_last_message();
-    EXPECT_EQ(stepstore_pool_destroy(missing.c_str(), 0), -DER_NONEXIST);
+    EXPECT_EQ(stepstore_pool_destroy(missing.c_str()), -DER_NONEXIST);
     EXPECT_EQ(stepstore_pool_describe(location.c_str(), nullptr, nullptr), -DER_INVAL);
     EXPECT_EQ(stepstore_pool_create(location.c_str(), nullptr), -DER_EXIST);
     stepstore_pool_options options{};

@@ -56,17 +56,17 @@ TEST_P(StoreContract, AsManyTargetsAsProcessorsUnlessToldOtherwise)
     const std::size_t processors = std::thread::hardware_concurrency();
     const std::size_t local = processors < 4 ? 4 : processors > 16 ? 16 : processors;
     EXPECT_EQ(targets, GetParam() == "rados" ? 32 : local);
-    Pool::destroy(usual, false);
+    Pool::destroy(usual);
 }
 
 TEST_P(StoreContract, ADestroyedPoolIsGone)
 {
-    EXPECT_EQ(der_of([&] { Pool::destroy(path, false); }), DER_BUSY);
+    EXPECT_EQ(der_of([&] { Pool::destroy(path); }), DER_BUSY);
     container.reset();
     pool.reset();
-    Pool::destroy(path, false);
+    Pool::destroy(path);
     EXPECT_EQ(der_of([&] { Pool::open(path, Access::read_write); }), DER_NONEXIST);
-    EXPECT_EQ(der_of([&] { Pool::destroy(path, false); }), DER_NONEXIST);
+    EXPECT_EQ(der_of([&] { Pool::destroy(path); }), DER_NONEXIST);
     path.clear();
 }
 

@@ -125,7 +125,7 @@ protected:
         const auto create = [&] {
             return der_of([&] { Pool::create(path, options_of(Durability::process)); });
         };
-        const auto destroy = [&] { return der_of([&] { Pool::destroy(path, false); }); };
+        const auto destroy = [&] { return der_of([&] { Pool::destroy(path); }); };
         const int there = connect();
         if (there == 0) {
             const PoolInfo info = Pool::open(path, Access::read_only)->query();
@@ -179,7 +179,7 @@ TEST_F(PoolKill, ADestroyerAtEveryStep)
     for (bool killed = true; killed; ++step) {
         for (const bool destroy_first : {false, true}) {
             ASSERT_EQ(run_in_child([&] { return make(path), 0; }), 0);
-            killed = killed_at(step, [&] { Pool::destroy(path, false); });
+            killed = killed_at(step, [&] { Pool::destroy(path); });
             expect_whole_or_none(path, destroy_first, step);
         }
     }
@@ -197,7 +197,7 @@ TEST_F(PoolKill, ThreeAfterEachOther)
             killed_at(static_cast<int>(random() % 30), [&] {
                 der_of([&] {
                     if (destroyer)
-                        Pool::destroy(path, false);
+                        Pool::destroy(path);
                     else
                         Pool::create(path, options_of(Durability::power));
                 });

@@ -317,7 +317,7 @@ TEST(StoreKill, WritersKilledAtRandomMomentsLeaveWhatTheyAcknowledged)
     int destroyed = -1;
     std::string message;
     for (int wait = 0; destroyed != 0 && wait < 30; ++wait) {
-        destroyed = der_of([&] { Pool::destroy(path, true); }, &message);
+        destroyed = der_of([&] { Pool::destroy(path); }, &message);
         if (destroyed != 0) std::this_thread::sleep_for(std::chrono::seconds(1));
     }
     EXPECT_EQ(destroyed, 0) << message;

@@ -90,7 +90,7 @@ TEST(Examples, RecordOfAKeyValue)
     EXPECT_EQ(parse_record(key.view(), value, parsed), nullptr);
 }
 
-TEST(Examples, RecordAndBlobOfAStream)
+TEST(Examples, RecordAndMetadataOfAStream)
 {
     using namespace steps;
     constexpr std::uint64_t keyvalue = 0x0801ffff53530002;
@@ -123,7 +123,7 @@ TEST(Examples, RecordAndBlobOfAStream)
     std::memcpy(slot, range, sizeof range);
     const double now = 0.5;
     encoder.add_value(time, &now);
-    expect_documented("format-stream.md", "blob", copy(encoder.finish(0)));
+    expect_documented("format-stream.md", "metadata of a rank", copy(encoder.finish(0)));
 }
 
 TEST(Examples, SnapshotOfAStep)
@@ -132,7 +132,7 @@ TEST(Examples, SnapshotOfAStep)
     expect_documented("format-stream.md", "step snapshot", encode_snapshot(7, {0x18aa112233440000, false}));
 }
 
-// Two ranks store blobs of 1,000 and 5,000 bytes in the first step: what lies in the side object then.
+// Two ranks store metadata of 1,000 and 5,000 bytes in the first step: what lies in the side object then.
 TEST(Examples, SizesAndSlotsOfAStep)
 {
     using namespace steps;
@@ -149,10 +149,10 @@ TEST(Examples, SizesAndSlotsOfAStep)
         record.data_chunk_size = 4096;
         assign_objects(container, record);
         stepstore::testing::run_ranks(2, [&](std::shared_ptr<Communicator> communicator) {
-            std::vector<std::byte> blob(communicator->rank() == 0 ? 1000 : 5000);
+            std::vector<std::byte> metadata(communicator->rank() == 0 ? 1000 : 5000);
             MetadataHeader header;
-            seal_metadata(header, blob);
-            layout_named(layout).writer({pool, container, record}, *communicator)->store(0, blob);
+            seal_metadata(header, metadata);
+            layout_named(layout).writer({pool, container, record}, *communicator)->store(0, metadata);
         });
         expect_documented("format-stream.md", example, container.key_value(record.side).get(key).value());
     }

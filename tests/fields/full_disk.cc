@@ -121,7 +121,7 @@ protected:
     void make_anew() const
     {
         Session::release();
-        ASSERT_EQ(stepstore_pool_destroy(location.c_str(), 0), 0);
+        ASSERT_EQ(stepstore_pool_destroy(location.c_str()), 0);
         create_pool(location, "lmdb");
     }
     std::vector<std::byte> content(int step) const

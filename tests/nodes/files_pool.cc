@@ -89,7 +89,7 @@ TEST_F(FilesPool, IsNoPoolOfAnotherKind)
     EXPECT_EQ(der_of([&] { Pool::open("shared:" + other, Access::read_only); }, &message), DER_INVAL);
     EXPECT_NE(message.find("leave out shared:"), std::string::npos) << message;
     EXPECT_EQ(der_of([&] { Pool::create("shared:" + other, {}); }), DER_INVAL);
-    EXPECT_EQ(der_of([&] { Pool::destroy("shared:" + other, true); }), DER_INVAL);
+    EXPECT_EQ(der_of([&] { Pool::destroy("shared:" + other); }), DER_INVAL);
     EXPECT_TRUE(Pool::open(other, Access::read_only)->open_container("test"));
     EXPECT_EQ(der_of([&] { Pool::open("shared:" + (directory / "none"), Access::read_only); }), DER_NONEXIST);
 }
@@ -105,7 +105,7 @@ TEST_F(FilesPool, HasNoSnapshotsAndSaysSo)
 TEST_F(FilesPool, AHandleOfADestroyedPoolTouchesNothingOfTheNextOne)
 {
     container->kv_put(kv_object(1), as_bytes("key"), as_bytes("old"));
-    ASSERT_EQ(run_in_child([&] { return Pool::destroy(path, true), 0; }), 255) << "open in this process";
+    ASSERT_EQ(run_in_child([&] { return Pool::destroy(path), 0; }), 255) << "open in this process";
     ASSERT_EQ(system(("rm -r " + path).c_str()), 0);
     const auto old = container;
     const auto old_pool = pool;

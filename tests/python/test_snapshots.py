@@ -60,5 +60,8 @@ def test_a_pool_is_closed_at_the_end_of_with(tmp_path):
     stepstore.Pool.create(tmp_path / "q")
     with stepstore.Pool.connect(tmp_path / "q") as pool, pool.create_container("c") as container:
         container.key_value(1)["a"] = b"1"
+        with pytest.raises(stepstore.Error, match="open in this process: close its handles first"):
+            stepstore.Pool.destroy(tmp_path / "q")
+        assert container.key_value(1)["a"] == b"1"
     assert pool.closed and container.closed
     stepstore.Pool.destroy(tmp_path / "q")

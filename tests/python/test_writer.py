@@ -293,6 +293,15 @@ def test_a_reader_follows(location):
                     step["x"] = number + 1
 
 
+def test_a_reader_keeps_its_profile_if_asked(location):
+    with stepstore.Writer(location) as writer, writer.step() as step:
+        step["x"] = 1
+    with stepstore.open_steps(location, Profile="on") as steps:
+        assert steps["x"] == 1 and not steps.readers_profile()
+    with stepstore.open_steps(location) as steps:
+        assert steps.readers_profile()["side"] == "readers"
+
+
 def test_adios2_reads_it(location):
     adios2 = pytest.importorskip("adios2")
     with stepstore.Writer(location) as writer:

@@ -202,7 +202,7 @@ TEST_P(Contradictions, CostNothingInStepsThatBringNothingNew)
         });
         return sum;
     };
-    // A rank's blob, and rank 0's sizes or files.
+    // A rank's metadata, and rank 0's sizes or files.
     const Design& design = designs.at(GetParam());
     const std::uint64_t of_snapshots = design.step_mode == StepMode::snapshot ? 2 : 0; // it, and its epoch
     const std::uint64_t per_step =

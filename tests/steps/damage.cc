@@ -1,5 +1,5 @@
 // Damage is named with step and rank, costs only what it hits, and is found by the check.
-#include "steps/altered_blob.h"
+#include "steps/altered_metadata.h"
 #include "steps/check/check.h"
 #include "steps/model.h"
 #include "steps/stream/stream_list.h"
@@ -35,10 +35,10 @@ protected:
         });
     }
 
-    // Changes the blob of hit_step and hit_rank where it lies.
-    void alter_blob(const std::function<void(std::vector<std::byte>&)>& change) const
+    // Changes the metadata of hit_step and hit_rank where it lies.
+    void alter_metadata(const std::function<void(std::vector<std::byte>&)>& change) const
     {
-        AlteredBlob(hit_step, hit_rank).change(location, change);
+        AlteredMetadata(hit_step, hit_rank).change(location, change);
     }
 
     void expect_only_hit_step_is_lost()
@@ -95,10 +95,10 @@ TEST_P(Damage, NothingIsFoundInAGoodStream)
     EXPECT_TRUE(report.streams[0].closed);
 }
 
-TEST_P(Damage, AFlippedByteInABlobIsNamed)
+TEST_P(Damage, AFlippedByteInMetadataIsNamed)
 {
     write();
-    alter_blob([](std::vector<std::byte>& blob) { blob[blob.size() - 3] ^= std::byte{4}; });
+    alter_metadata([](std::vector<std::byte>& metadata) { metadata[metadata.size() - 3] ^= std::byte{4}; });
     expect_only_hit_step_is_lost();
 }
 
@@ -107,22 +107,23 @@ TEST_P(Damage, ADamagedFirstStepTakesNoOtherWithIt)
 {
     hit_step = 0;
     write();
-    alter_blob(
-        [](std::vector<std::byte>& blob) { std::fill(blob.begin() + 8, blob.end(), std::byte{0x5a}); });
+    alter_metadata([](std::vector<std::byte>& metadata) {
+        std::fill(metadata.begin() + 8, metadata.end(), std::byte{0x5a});
+    });
     expect_only_hit_step_is_lost();
 }
 
 TEST_P(Damage, AFlippedByteInAHeaderIsNamed)
 {
     write();
-    alter_blob([](std::vector<std::byte>& blob) { blob[20] ^= std::byte{1}; });
+    alter_metadata([](std::vector<std::byte>& metadata) { metadata[20] ^= std::byte{1}; });
     expect_only_hit_step_is_lost();
 }
 
-TEST_P(Damage, ABlobOfZerosInAClosedStreamIsALostStep)
+TEST_P(Damage, ZerosForMetadataInAClosedStreamIsALostStep)
 {
     write();
-    alter_blob([](std::vector<std::byte>& blob) { std::ranges::fill(blob, std::byte{0}); });
+    alter_metadata([](std::vector<std::byte>& metadata) { std::ranges::fill(metadata, std::byte{0}); });
     Reader reader(location, {}, self_communicator());
     for (std::uint64_t step = 0; step < steps; ++step) {
         if (step == hit_step) {

@@ -195,8 +195,8 @@ TEST_F(Puts, ASpanOfOneElementGoesIntoTheMetadataAndIsReadAtTheEnd)
     EXPECT_EQ(recorder.requests, 0);
     EXPECT_EQ(encoder.data_length(), 0u);
     double stored = 0;
-    const Bytes blob = encoder.finish(0); // the fixed section is its end
-    std::memcpy(&stored, blob.data() + blob.size() - sizeof stored, sizeof stored);
+    const Bytes metadata = encoder.finish(0); // the fixed section is its end
+    std::memcpy(&stored, metadata.data() + metadata.size() - sizeof stored, sizeof stored);
     EXPECT_EQ(stored, 4);
 }
 

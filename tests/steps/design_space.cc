@@ -1,7 +1,7 @@
 // The whole design space: every choice of a writer that it takes, with every choice of a reader. All are
-// written by 1 to 8 ranks, with blobs of all sizes; followed while they are written, gone on with, killed,
+// written by 1 to 8 ranks, with metadata of all sizes; followed while they are written, gone on with, killed,
 // and damaged. The points come from the lists of choices: one that is added there is tested here.
-#include "steps/altered_blob.h"
+#include "steps/altered_metadata.h"
 #include "steps/model.h"
 #include "support/processes.h"
 #include "support/temporary.h"
@@ -68,7 +68,7 @@ std::string name_of_point(const ::testing::TestParamInfo<std::string>& info)
 
 class DesignSpace : public ::testing::TestWithParam<std::string> {
 protected:
-    // Small blobs, and some that are larger than a chunk or than those before.
+    // Small metadata, and some that is larger than a chunk or than that before.
     static Model model_of(int ranks) { return {ranks, 8, true}; }
 
     WriterOptions options() const
@@ -167,8 +167,8 @@ TEST_P(DesignSpace, AppendedStepsAreReadWithThoseBefore)
     read_by_all(ranks_of_step);
 }
 
-// Of a blob that lies in a chunk, of one that is larger, and of one that the store keeps apart.
-TEST_P(DesignSpace, ADamagedBlobCostsItsStepAlone)
+// Of metadata that lies in a chunk, that is larger, and that the store keeps apart.
+TEST_P(DesignSpace, DamagedMetadataCostsItsStepAlone)
 {
     const int ranks = some_ranks(2);
     const std::vector<std::pair<std::uint64_t, std::uint32_t>> hits = {{1, 0}, {2, 1}, {4, 0}};
@@ -176,9 +176,9 @@ TEST_P(DesignSpace, ADamagedBlobCostsItsStepAlone)
     write(ranks, 6);
     for (const auto& [step, rank] : hits) {
         const std::size_t least = step == 1 ? 80000 : step == 4 ? 9000 : 0;
-        AlteredBlob(step, rank).change(location, [&](std::vector<std::byte>& blob) {
-            EXPECT_GT(blob.size(), least);
-            blob[blob.size() - 3] ^= std::byte{4};
+        AlteredMetadata(step, rank).change(location, [&](std::vector<std::byte>& metadata) {
+            EXPECT_GT(metadata.size(), least);
+            metadata[metadata.size() - 3] ^= std::byte{4};
         });
         lost.insert(step);
     }

@@ -129,7 +129,7 @@ TEST_P(LinksBelowFiles, AreNotWrittenOrRemovedThrough)
         {"append", [&] { write(true); }},
         {"remove", [&] { remove_stream(location_); }},
         {"sync", [&] { Pool::connect(location_).sync(); }},
-        {"destroy", [&] { Pool::destroy(location_, true); }},
+        {"destroy", [&] { Pool::destroy(location_); }},
     };
     in_child([&] {
         for (std::size_t i = 0; i < 7; ++i) {
@@ -141,7 +141,7 @@ TEST_P(LinksBelowFiles, AreNotWrittenOrRemovedThrough)
                 const auto before = all_elsewhere();
                 said_by(use);
                 EXPECT_EQ(all_elsewhere(), before) << name << " with a link at " << part;
-                said_by([&] { Pool::destroy(location_, true); });
+                said_by([&] { Pool::destroy(location_); });
                 EXPECT_FALSE(fs::exists(fs::symlink_status(location_))) << name << " with a link at " << part;
                 EXPECT_EQ(all_elsewhere(), before) << name << " and destroy with a link at " << part;
             }

@@ -58,10 +58,10 @@ TEST_F(MetadataOfRanks, StoresOnlyWhatChanged)
             encoder.add_block(id, shape, start, count, 256);
         finish(step);
     }
-    EXPECT_GT(blobs[0].size(), 15000u); // names and geometry
-    EXPECT_EQ(blobs[1].size(),
+    EXPECT_GT(stored[0].size(), 15000u); // names and geometry
+    EXPECT_EQ(stored[1].size(),
               metadata_header_size + variables * 2 * 4); // min and max alone: 5 KB, where BP5 needs 58
-    EXPECT_EQ(blobs[2].size(), blobs[1].size());
+    EXPECT_EQ(stored[2].size(), stored[1].size());
 }
 
 TEST_F(MetadataOfRanks, ASingleElementIsItsOwnMinimumAndMaximum)
@@ -73,9 +73,9 @@ TEST_F(MetadataOfRanks, ASingleElementIsItsOwnMinimumAndMaximum)
         put(x, 3, counts[step], static_cast<double>(step), counts[step] == 2 ? 9 : static_cast<double>(step));
         finish(step);
     }
-    EXPECT_EQ(blobs[1].size(), metadata_header_size + 8);  // the plan of step 0
-    EXPECT_GT(blobs[2].size(), metadata_header_size + 16); // another: with two places
-    EXPECT_EQ(blobs[3].size(), metadata_header_size + 8);  // the plan of step 0 again
+    EXPECT_EQ(stored[1].size(), metadata_header_size + 8);  // the plan of step 0
+    EXPECT_GT(stored[2].size(), metadata_header_size + 16); // another: with two places
+    EXPECT_EQ(stored[3].size(), metadata_header_size + 8);  // the plan of step 0 again
     Decoder decoder(generation, 1);
     for (std::uint64_t step = 0; step < 5; ++step) {
         const auto installed = install(decoder, step);
@@ -106,10 +106,10 @@ TEST_F(MetadataOfRanks, PlacedBlocksLieWhereTheStepSaysBehindThoseThatAreNot)
         finish(step);
     }
     MetadataHeader header;
-    inspect_metadata(blobs[1], header);
+    inspect_metadata(stored[1], header);
     EXPECT_EQ(header.plan_step, 0u); // lengths change, the plan does not
     EXPECT_NE(header.flags & metadata_placed, 0);
-    EXPECT_EQ(blobs[1][4], std::byte{2}); // what reads version 1 alone refuses it
+    EXPECT_EQ(stored[1][4], std::byte{2}); // what reads version 1 alone refuses it
     Decoder decoder(generation, 1);
     for (std::uint64_t step = 0; step < 2; ++step) {
         const auto installed = install(decoder, step);
@@ -152,7 +152,7 @@ TEST_F(MetadataOfRanks, AChangedBlockCostsFewBytesAndMovesTheDataBehindIt)
             put(id, 0, id == 50 ? 10 + step : 10, 0, 1);
         finish(step);
     }
-    EXPECT_LE(blobs[3].size(), metadata_header_size + 100 * 16 + 8);
+    EXPECT_LE(stored[3].size(), metadata_header_size + 100 * 16 + 8);
     Decoder decoder(generation, 1);
     for (std::uint64_t step = 0; step < 4; ++step) {
         const auto installed = install(decoder, step);
@@ -176,11 +176,11 @@ TEST_F(MetadataOfRanks, AlternatingSequencesKeepTheirPlans)
         if (step % 2 == 0) put(b, 0, 1, 0, 0);
         finish(step);
     }
-    EXPECT_EQ(blobs[9].size(), metadata_header_size + 8);
-    EXPECT_EQ(blobs[8].size(), metadata_header_size + 16);
+    EXPECT_EQ(stored[9].size(), metadata_header_size + 8);
+    EXPECT_EQ(stored[8].size(), metadata_header_size + 16);
 }
 
-// A reader that starts at any step finds all definitions and the plan in few blobs.
+// A reader that starts at any step finds all definitions and the plan in the metadata of few steps.
 TEST_F(MetadataOfRanks, AReaderMayStartAnywhere)
 {
     constexpr std::uint64_t steps = 200;
@@ -212,8 +212,8 @@ TEST_F(MetadataOfRanks, TheSameAttributeAgainCostsNothing)
         encoder.begin_step(0);
         finish(step);
     }
-    EXPECT_GT(blobs[0].size(), metadata_header_size);
-    EXPECT_EQ(blobs[1].size(), metadata_header_size);
+    EXPECT_GT(stored[0].size(), metadata_header_size);
+    EXPECT_EQ(stored[1].size(), metadata_header_size);
     Decoder decoder(generation, 1);
     for (std::uint64_t step = 0; step < 3; ++step)
         install(decoder, step);
@@ -271,8 +271,8 @@ TEST_F(MetadataOfRanks, EveryFlippedBitIsFound)
     encoder.begin_step(0);
     put(id, 0, 10, 1, 2);
     finish(0);
-    for (std::size_t bit = 0; bit < blobs[0].size() * 8; ++bit) {
-        std::vector<std::byte> damaged = blobs[0];
+    for (std::size_t bit = 0; bit < stored[0].size() * 8; ++bit) {
+        std::vector<std::byte> damaged = stored[0];
         damaged[bit / 8] ^= std::byte{1} << (bit % 8);
         Decoder decoder(generation, 1);
         EXPECT_THROW(
@@ -298,7 +298,7 @@ void walk(const InstalledStep& step)
 
 // Damage that the checksums do not show (they are made anew): any result but a crash, checked by the
 // sanitizers.
-TEST_F(MetadataOfRanks, SurvivesBlobsThatLieUnderGoodChecksums)
+TEST_F(MetadataOfRanks, SurvivesLiesUnderGoodChecksums)
 {
     const auto x = encoder.define("x", Type::float64, ShapeKind::global_array);
     const auto s = encoder.define("s", Type::string, ShapeKind::global_value);
@@ -325,11 +325,11 @@ TEST_F(MetadataOfRanks, SurvivesBlobsThatLieUnderGoodChecksums)
     int refused = 0, accepted = 0;
     for (int round = 0; round < 60000; ++round) {
         const std::uint64_t step = random() % 3;
-        std::vector<std::byte> blob = blobs[step];
+        std::vector<std::byte> metadata = stored[step];
         MetadataHeader header;
-        ASSERT_EQ(inspect_metadata(blob, header), MetadataState::whole);
+        ASSERT_EQ(inspect_metadata(metadata, header), MetadataState::whole);
         for (std::uint64_t changes = 1 + random() % 3; changes > 0; --changes)
-            blob[metadata_header_size + random() % (blob.size() - metadata_header_size)] =
+            metadata[metadata_header_size + random() % (metadata.size() - metadata_header_size)] =
                 std::byte(random() % 4 == 0 ? 0xff : random());
         if (random() % 4 == 0) {
             std::uint32_t* fields[] = {&header.batches,          &header.plan_bytes, &header.override_bytes,
@@ -340,13 +340,13 @@ TEST_F(MetadataOfRanks, SurvivesBlobsThatLieUnderGoodChecksums)
             if (random() % 4 == 0) header.plan_step = random() % 5;
             if (random() % 4 == 0) header.definitions_step = random() % 5;
         }
-        seal_metadata(header, blob);
+        seal_metadata(header, metadata);
         Decoder decoder(generation, 1);
         try {
-            const auto installed =
-                decoder.install(step_of(step, blob), [&](std::uint64_t other, std::uint32_t, MetadataPart) {
-                    const auto found = blobs.find(other);
-                    return found == blobs.end() ? std::vector<std::byte>() : found->second;
+            const auto installed = decoder.install(
+                step_of(step, metadata), [&](std::uint64_t other, std::uint32_t, MetadataPart) {
+                    const auto found = stored.find(other);
+                    return found == stored.end() ? std::vector<std::byte>() : found->second;
                 });
             walk(*installed);
             ++accepted;
@@ -358,12 +358,12 @@ TEST_F(MetadataOfRanks, SurvivesBlobsThatLieUnderGoodChecksums)
     EXPECT_GT(accepted, 1000);
 }
 
-TEST(Blob, ANewerVersionIsSaidToBeNewer)
+TEST(MetadataOfRank, ANewerVersionIsSaidToBeNewer)
 {
     Encoder encoder(generation, 0, true);
     encoder.begin_step(0);
-    const Bytes blob = encoder.finish(0);
-    std::vector<std::byte> newer(blob.begin(), blob.end());
+    const Bytes metadata = encoder.finish(0);
+    std::vector<std::byte> newer(metadata.begin(), metadata.end());
     MetadataHeader header;
     ASSERT_EQ(inspect_metadata(newer, header), MetadataState::whole);
     store_little<std::uint16_t>(newer.data() + 4, metadata_version + 1);

@@ -1,4 +1,4 @@
-// The blobs of a stream of one rank, and a reader's view of them.
+// The metadata of a stream of one rank, and a reader's view of it.
 #pragma once
 
 #include "steps/metadata/decoder.h"
@@ -15,28 +15,28 @@ inline constexpr std::uint64_t generation = 7;
 class MetadataOfRanks : public ::testing::Test {
 protected:
     Encoder encoder{generation, 0, true};
-    std::map<std::uint64_t, std::vector<std::byte>> blobs;
+    std::map<std::uint64_t, std::vector<std::byte>> stored;
     int fetched = 0;
 
     void finish(std::uint64_t step)
     {
-        const Bytes blob = encoder.finish(step);
-        blobs[step].assign(blob.begin(), blob.end());
+        const Bytes metadata = encoder.finish(step);
+        stored[step].assign(metadata.begin(), metadata.end());
     }
-    static StepMetadata step_of(std::uint64_t step, const std::vector<std::byte>& blob)
+    static StepMetadata step_of(std::uint64_t step, const std::vector<std::byte>& metadata)
     {
-        StepMetadata blobs;
-        blobs.step = step;
-        blobs.bytes = blob;
-        blobs.by_rank = {blobs.bytes};
-        return blobs;
+        StepMetadata found;
+        found.step = step;
+        found.bytes = metadata;
+        found.by_rank = {found.bytes};
+        return found;
     }
     std::unique_ptr<InstalledStep> install(Decoder& decoder, std::uint64_t step)
     {
-        return decoder.install(step_of(step, blobs.at(step)),
+        return decoder.install(step_of(step, stored.at(step)),
                                [&](std::uint64_t other, std::uint32_t, MetadataPart) {
                                    ++fetched;
-                                   return blobs.at(other);
+                                   return stored.at(other);
                                });
     }
     void put(VariableId id, std::uint64_t start, std::uint64_t count, double min, double max)

@@ -86,7 +86,7 @@ inline const std::vector<std::string> all_designs = [] {
     return names;
 }();
 
-// For tests that take long and do not depend on where a blob lies: by snapshots in one layout.
+// For tests that take long and do not depend on where metadata lies: by snapshots in one layout.
 inline const std::vector<std::string> few_designs = [] {
     std::vector<std::string> names;
     for (const auto& [name, design] : designs)
@@ -114,8 +114,8 @@ inline std::string name_of_design(const ::testing::TestParamInfo<std::string>& i
 struct Model {
     int ranks = 1;
     std::uint64_t columns = 16;
-    // Strings that make blobs larger than a chunk on some ranks and steps. In step 1 they are so large that
-    // the store keeps them apart from its index.
+    // Strings that make metadata larger than a chunk on some ranks and steps. In step 1 they are so large
+    // that the store keeps them apart from its index.
     bool large = false;
 
     std::uint64_t rows(std::uint64_t step, int rank) const

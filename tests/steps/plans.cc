@@ -1,5 +1,5 @@
-// Steps that refer to plans of steps before, blocks that lie in the blob, and how a reader tells that nothing
-// but values is new.
+// Steps that refer to plans of steps before, blocks that lie in the metadata, and how a reader tells that
+// nothing but values is new.
 #include "metadata_fixture.h"
 #include "steps/read/step_metadata.h"
 #include "stepstore/error.h"
@@ -9,7 +9,7 @@
 namespace stepstore::steps {
 namespace {
 
-TEST_F(MetadataOfRanks, ASingleElementLiesInTheBlobAlone)
+TEST_F(MetadataOfRanks, ASingleElementLiesInTheMetadataAlone)
 {
     const std::uint64_t one[] = {1, 1}, ten[] = {10};
     const double value = 4.5;
@@ -24,10 +24,10 @@ TEST_F(MetadataOfRanks, ASingleElementLiesInTheBlobAlone)
         of.place(1, 80, Codec::none, 0);
         of.set_element(of.add_block(c, {}, {}, one, 16, true), reinterpret_cast<const std::byte*>(&number));
         EXPECT_EQ(of.data_length(), 80u);
-        const Bytes blob = of.finish(0);
+        const Bytes metadata = of.finish(0);
         Decoder decoder(generation, 1);
         const auto none = [](std::uint64_t, std::uint32_t, MetadataPart) { return std::vector<std::byte>(); };
-        const auto step = decoder.install(step_of(0, {blob.begin(), blob.end()}), none);
+        const auto step = decoder.install(step_of(0, {metadata.begin(), metadata.end()}), none);
         const RankStep& part = step->ranks[0];
         EXPECT_EQ(part.header.flags & metadata_inline, metadata_inline);
         EXPECT_TRUE(part.is_inline(0) && !part.is_inline(1) && part.is_inline(2));
@@ -40,7 +40,7 @@ TEST_F(MetadataOfRanks, ASingleElementLiesInTheBlobAlone)
     }
 }
 
-// As blobs of version 2 have them.
+// As metadata of version 2 has them.
 TEST(Plan, ASingleElementThatIsNotInlineHasDataAsAnyBlock)
 {
     std::vector<PlanEntry> entries(2);
@@ -127,8 +127,8 @@ TEST_F(MetadataOfRanks, AStepMayLeaveThePlanOfTheStepBeforeAnywhere)
             at += one.count * 8;
         }
     }
-    EXPECT_EQ(blobs[1].size(), blobs[7].size()); // no plan in either
-    EXPECT_LT(blobs[2].size(), blobs[1].size() + 12);
+    EXPECT_EQ(stored[1].size(), stored[7].size()); // no plan in either
+    EXPECT_LT(stored[2].size(), stored[1].size() + 12);
 }
 
 TEST_F(MetadataOfRanks, AGeometryIsTheSameAsLongAsThePlanIs)

@@ -195,8 +195,8 @@ TEST_F(ProfileFile, CountsOneRequestForAllDeferredBlocksOfAStep)
     std::uint64_t updates = 0;
     for (const json& target : record["targets"])
         updates += target["updates"].get<std::uint64_t>();
-    // A request is an update of each target that it touches. Beside them: blobs, and what opening and closing
-    // cost.
+    // A request is an update of each target that it touches. Beside them: metadata, and what opening and
+    // closing cost.
     EXPECT_LT(updates, blocks / 5);
 }
 

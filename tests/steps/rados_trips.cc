@@ -33,7 +33,7 @@ protected:
     TemporaryDirectory directory;
     const std::string location = new_stream(directory);
     WriterOptions options;
-    const std::string blob = std::string(5000, 'x');
+    const std::string metadata = std::string(5000, 'x');
 };
 
 TEST_P(StepTrips, OfAStepThatIsWrittenAndOneThatIsAwaited)
@@ -43,11 +43,11 @@ TEST_P(StepTrips, OfAStepThatIsWrittenAndOneThatIsAwaited)
     std::optional<Reader> reader;
     for (int step = 0; step < steps; ++step) {
         writer.begin_step();
-        writer.put_string(text, blob);
+        writer.put_string(text, metadata);
         const Counted stabilised = trips_of([&] { writer.end_step(); });
         if (!reader) reader.emplace(location, ReaderOptions(), self_communicator());
         const Counted acquired = trips_of([&] { EXPECT_EQ(reader->begin_step(5), StepStatus::ok); });
-        EXPECT_EQ(reader->get_string(reader->find("text").value(), 0), blob);
+        EXPECT_EQ(reader->get_string(reader->find("text").value(), 0), metadata);
         reader->end_step();
         if (!GetParam().is_usual(step)) continue;
         EXPECT_EQ(stabilised, (Counted{0, GetParam().stabilised})) << step;
@@ -70,7 +70,7 @@ TEST_P(StepTrips, OfEachOfFourRanks)
                 before = stepstore::testing::rados_trips().writes;
             communicator->barrier();
             writer.begin_step();
-            writer.put_string(text, blob);
+            writer.put_string(text, metadata);
             writer.end_step();
         }
         communicator->barrier();
@@ -126,7 +126,7 @@ TEST_P(StepTrips, OfStepsThatAreThereAlready)
         const VariableId text = writer.define("text", Type::string, ShapeKind::local_value);
         for (int step = 0; step < steps; ++step) {
             writer.begin_step();
-            writer.put_string(text, blob);
+            writer.put_string(text, metadata);
             writer.end_step();
         }
         writer.close();

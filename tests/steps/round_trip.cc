@@ -112,9 +112,9 @@ TEST_P(RoundTrip, StepsAheadComeInFewReads)
     const std::string profile = reader.profile_json();
     constexpr std::string_view name = "\"metadata_requests\":";
     const std::uint64_t requests = std::stoull(profile.substr(profile.find(name) + name.size()));
-    // One for each blob (kv), step (sizes, or per-step) or writer at most; and few for all the rest.
-    const std::uint64_t blobs = design.layout == "kv" ? steps * 3 : 0;
-    const std::uint64_t of_steps = design.objects == Objects::per_step && blobs == 0 ? steps : 0;
+    // One for each rank (kv), step (sizes, or per-step) or writer at most; and few for all the rest.
+    const std::uint64_t metadata = design.layout == "kv" ? steps * 3 : 0;
+    const std::uint64_t of_steps = design.objects == Objects::per_step && metadata == 0 ? steps : 0;
     const std::uint64_t sizes = design.layout == "array" ? steps : 0;
     // Of a step at its snapshot: what it needs by itself, and the epoch.
     const bool by_snapshot = design.step_mode == StepMode::snapshot;
@@ -122,11 +122,11 @@ TEST_P(RoundTrip, StepsAheadComeInFewReads)
     const std::uint64_t writers = design.objects == Objects::per_writer ? 3 : 1;
     // A round ends where the slots change.
     const std::uint64_t rows = design.layout == "array-adaptive" ? 3 * writers : 0;
-    const std::uint64_t of_snapshots = by_snapshot ? (blobs == 0 ? 1 + writers : 1) * steps : 0;
-    EXPECT_LE(requests, blobs + of_steps + sizes + of_snapshots + slots + rows + 24) << profile;
+    const std::uint64_t of_snapshots = by_snapshot ? (metadata == 0 ? 1 + writers : 1) * steps : 0;
+    EXPECT_LE(requests, metadata + of_steps + sizes + of_snapshots + slots + rows + 24) << profile;
 }
 
-TEST_P(RoundTrip, BlobsLargerThanAChunk)
+TEST_P(RoundTrip, MetadataLargerThanAChunk)
 {
     const Model model{3, 16, true};
     write(model, 12);
@@ -333,7 +333,7 @@ TEST_P(RoundTrip, CloseCountsTheStepsThatAllRanksEnded)
     read(model, 2, 1, Readers::delegate);
 }
 
-// A rank that has failed before it could store takes part in the exchange without a blob, so that nobody
+// A rank that has failed before it could store takes part in the exchange without metadata, so that nobody
 // waits for it.
 TEST_P(RoundTrip, ARankThatFailsLetsNobodyHang)
 {
@@ -352,18 +352,18 @@ TEST_P(RoundTrip, ARankThatFailsLetsNobodyHang)
         Encoder encoder(opened.record.generation, rank, true);
         for (std::uint64_t step = 0; step < 2; ++step) {
             encoder.begin_step(0);
-            const Bytes blob = encoder.finish(step);
+            const Bytes metadata = encoder.finish(step);
             if (step == 0) {
-                layout->store(step, blob);
+                layout->store(step, metadata);
                 continue;
             }
             const bool told = layout->meets(step);
             if (rank == 1)
                 layout->abandon(step);
             else if (told)
-                EXPECT_THROW(layout->store(step, blob), Error);
+                EXPECT_THROW(layout->store(step, metadata), Error);
             else
-                EXPECT_NO_THROW(layout->store(step, blob));
+                EXPECT_NO_THROW(layout->store(step, metadata));
         }
     });
     Reader reader(location, {}, self_communicator());

@@ -133,7 +133,7 @@ TEST(StructureDefinition, AnAttributeOfThatTypeIsDamage)
 }
 
 // Readers that do not know structs must say so, and others must go on reading streams without them.
-TEST(StructureDefinition, MakesBlobsOfAVersionOfTheirOwn)
+TEST(StructureDefinition, MakesMetadataOfAVersionOfItsOwn)
 {
     const auto versions = [](bool structs) {
         Encoder encoder(7, 0, true);

@@ -21,7 +21,7 @@ protected:
     {
         container.reset();
         pool.reset();
-        if (!path.empty()) Pool::destroy(path, true);
+        if (!path.empty()) Pool::destroy(path);
     }
 
     // Below the store: the pool's back end itself.

@@ -52,7 +52,7 @@ public:
         test.reset();
         other.reset();
         pool.reset();
-        Pool::destroy(path_, true);
+        Pool::destroy(path_);
     }
     World(const World&) = delete;
     World& operator=(const World&) = delete;

@@ -482,7 +482,7 @@ TEST_F(ForeignReaders, AreKeptAVersionByThreadsOfAProcess)
 {
     for (const Durability durability : {Durability::process, Durability::power}) {
         ASSERT_EQ(run_in_child([&] {
-                      Pool::destroy(path, true);
+                      Pool::destroy(path);
                       PoolOptions options;
                       options.backend = "lmdb";
                       options.targets = targets;

@@ -38,7 +38,7 @@ protected:
     {
         container.reset();
         pool.reset();
-        Pool::destroy(path, true);
+        Pool::destroy(path);
     }
 };
 

@@ -90,7 +90,7 @@ TEST_F(Machines, AreRefusedWhileAnotherWrites)
                       for (const char* part : {"alpha", "beta", "daos://", "one machine"})
                           if (message.find(part) == std::string::npos) return 2;
                   }
-                  if (der_of([&] { Pool::destroy(path, true); }) != DER_BUSY) return 3;
+                  if (der_of([&] { Pool::destroy(path); }) != DER_BUSY) return 3;
                   return der_of([&] { Pool::create(path, {}); }) == DER_EXIST ? 0 : 4;
               }),
               0);

@@ -90,7 +90,7 @@ TEST_P(DataPool, IsEmptyWhenThePoolIsDestroyed)
     ASSERT_FALSE(data().empty());
     container.reset();
     pool.reset();
-    Pool::destroy(path, true);
+    Pool::destroy(path);
     EXPECT_EQ(data(), "");
     EXPECT_EQ(indexes(), "");
     path.clear();

@@ -241,7 +241,7 @@ TEST_F(RadosProcesses, APoolThatWasMadeAnewIsAnotherOne)
     EXPECT_EQ(waitpid(reader, &status, WUNTRACED), reader);
     ASSERT_TRUE(WIFSTOPPED(status));
     EXPECT_EQ(run_in_child([&] {
-                  Pool::destroy(path, true);
+                  Pool::destroy(path);
                   Pool::create(path, {})->create_container(uuid_of(2), "other", {});
                   return 0;
               }),

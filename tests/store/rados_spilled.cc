@@ -27,7 +27,7 @@ protected:
         options.targets = 1;
         Pool::create(path, options)->create_container(uuid_of(1), "test", {});
     }
-    void TearDown() override { Pool::destroy(path, true); }
+    void TearDown() override { Pool::destroy(path); }
     std::shared_ptr<Container> open() const
     {
         return Pool::open(path, Access::read_write)->open_container("test");

@@ -97,7 +97,7 @@ protected:
         container.reset();
         pool.reset();
         EXPECT_TRUE(undamaged(Pool::check(path, {})));
-        Pool::destroy(path, true);
+        Pool::destroy(path);
     }
     ObjectId oid() const { return array_object(7, GetParam().object_class); }
     void fill(Container& in) const { fill_with_pieces(in, oid(), content); }

@@ -143,7 +143,7 @@ protected:
         pool.reset();
         if (path.empty()) return;
         EXPECT_TRUE(undamaged(Pool::check(path, {}))) << "at the end of the test";
-        Pool::destroy(path, true);
+        Pool::destroy(path);
     }
     void open_pool(const std::string& backend, unsigned targets)
     {

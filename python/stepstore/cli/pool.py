@@ -272,7 +272,7 @@ def destroy(pool: PoolArgument, yes: YesOption = False) -> None:
         show(f"removed the rest of the pool {pool}")
         return
     confirm(f"Remove the pool in {path} with all its containers?", yes)
-    Pool.destroy(pool, force=yes)
+    Pool.destroy(pool)
     show(f"removed pool {path}")
 
 

@@ -311,7 +311,7 @@ std::shared_ptr<Pool> open(const std::string& path, Access access)
     return std::make_shared<FilesPool>(std::move(place), access);
 }
 
-void destroy(const std::string& path, bool)
+void destroy(const std::string& path)
 {
     const std::lock_guard lock(held_over_fork(ForkLock::pools));
     const auto header = read_header(path);

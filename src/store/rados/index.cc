@@ -43,15 +43,15 @@ std::uint64_t Index::fetch(Fetch& what)
     librados::ObjectReadOperation operation;
     operation.assert_exists(); // no keys and no object look alike else
     operation.omap_get_vals_by_keys(what.keys, &what.got, &what.code);
-    for (Fetch::Page& page : what.pages) {
-        const std::string start = std::string(1, record_space) + page.from;
-        operation.omap_get_vals2(start, std::string(1, record_space) + page.prefix, page.most, &page.got,
-                                 &page.more, &page.code);
+    for (Fetch::Scan& scan : what.scans) {
+        const std::string start = std::string(1, record_space) + scan.from;
+        operation.omap_get_vals2(start, std::string(1, record_space) + scan.prefix, scan.most, &scan.got,
+                                 &scan.more, &scan.code);
     }
     const Io::Result result = io.read(object, operation);
     int code = result.code < 0 ? result.code : what.code;
-    for (const Fetch::Page& page : what.pages)
-        code = code < 0 ? code : page.code;
+    for (const Fetch::Scan& scan : what.scans)
+        code = code < 0 ? code : scan.code;
     if (code < 0) failed(code, "cannot read the index");
     return result.version;
 }

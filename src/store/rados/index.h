@@ -105,7 +105,7 @@ inline constexpr std::uint64_t largest_value = 256 << 20;
 
 // What one read asks for, and gets.
 struct Fetch {
-    struct Page {
+    struct Scan {
         std::string from;        // a record's key: the first one not less than it, and on
         std::string prefix;      // only keys that begin with it
         std::uint64_t most = 16; // entries
@@ -114,7 +114,7 @@ struct Fetch {
         int code = 0;
     };
     std::set<std::string> keys; // of the omap
-    std::vector<Page> pages;
+    std::vector<Scan> scans;
     std::map<std::string, Buffer> got;
     int code = 0;
 

@@ -38,7 +38,7 @@ void Transaction::begin()
     has_read_extents_ = false;
     seen_sum_ = 0;
     expected_.clear();
-    expected_pages_.clear();
+    expected_scans_.clear();
     kept_.clear();
 }
 
@@ -49,18 +49,18 @@ void Transaction::add_expected(Fetch& fetch)
     for (std::string& key : expected_)
         if (!cells_.contains(key)) fetch.keys.insert(stored_key(key));
     expected_.clear();
-    for (const Fetch::Page& page : expected_pages_) {
-        pages_.try_emplace({page.prefix, page.from}, page.most);
-        fetch.pages.push_back(page);
+    for (const Fetch::Scan& scan : expected_scans_) {
+        scans_.try_emplace({scan.prefix, scan.from}, scan.most);
+        fetch.scans.push_back(scan);
     }
-    expected_pages_.clear();
+    expected_scans_.clear();
 }
 
 // All of it at one moment. A pinned transaction begins again where that is not the moment of what it knows;
 // so does one that knows a scope by another guard.
 std::uint64_t Transaction::run(Fetch& fetch, const Span* span)
 {
-    const std::size_t own_pages = fetch.pages.size();
+    const std::size_t own_scans = fetch.scans.size();
     add_expected(fetch);
     if (writes_) fetch.keys.insert(limit_key);
     const bool scoped = span != nullptr && span->scoped && !pinned_;
@@ -68,8 +68,8 @@ std::uint64_t Transaction::run(Fetch& fetch, const Span* span)
     const std::uint64_t version = index_.fetch(fetch);
     if (pinned_) {
         if (version_ != 0 && version != version_) {
-            for (const auto& page : fetch.pages)
-                pages_[{page.prefix, page.from}] = page.most;
+            for (const auto& scan : fetch.scans)
+                scans_[{scan.prefix, scan.from}] = scan.most;
             throw Again{this};
         }
         version_ = version;
@@ -92,16 +92,16 @@ std::uint64_t Transaction::run(Fetch& fetch, const Span* span)
         cells_[key] = {fetch.raw(stored), version, cells_[key].got, false};
         asked_.insert(key);
     }
-    for (std::size_t page = own_pages; page < fetch.pages.size(); ++page)
-        take_page(fetch.pages[page], version, cover_);
+    for (std::size_t scan = own_scans; scan < fetch.scans.size(); ++scan)
+        take_scan(fetch.scans[scan], version, cover_);
     return version;
 }
 
-void Transaction::take_page(const Fetch::Page& page, std::uint64_t version, Cover& cover)
+void Transaction::take_scan(const Fetch::Scan& scan, std::uint64_t version, Cover& cover)
 {
     std::string last;
     bool contradicts = false; // what the body has got
-    for (const auto& [stored, value] : page.got) {
+    for (const auto& [stored, value] : scan.got) {
         last = key_of(stored);
         Cell& cell = cells_[last];
         std::string now = to_string(value);
@@ -109,31 +109,31 @@ void Transaction::take_page(const Fetch::Page& page, std::uint64_t version, Cove
         if (cell.guessed) remembered_.guessed_wrong(last);
         cell = {std::make_shared<const std::string>(std::move(now)), version, cell.got, false};
     }
-    cover.add(page.from, page.more && !page.got.empty() ? last + '\0' : behind(page.prefix));
+    cover.add(scan.from, scan.more && !scan.got.empty() ? last + '\0' : behind(scan.prefix));
     if (contradicts) throw Again{this};
 }
 
 void Transaction::fetch_from(const Span& span, const std::string& from, std::uint64_t most)
 {
     Fetch fetch;
-    fetch.pages.push_back({from, span.prefix, most});
+    fetch.scans.push_back({from, span.prefix, most});
     const std::uint64_t version = run(fetch, &span);
-    pages_[{span.prefix, from}] = most;
-    take_page(fetch.pages.front(), version, cover_of(span));
+    scans_[{span.prefix, from}] = most;
+    take_scan(fetch.scans.front(), version, cover_of(span));
 }
 
 // Makes known what lies directly before `key`, not less than `floor`. The omap has no way backwards. So one
 // read looks at many places at once, in distances of powers of two from the last known key on, as numbers.
-// The farthest one that holds something is the next to begin from, until one page reaches up to `key`.
+// The farthest one that holds something is the next to begin from, until one scan reaches up to `key`.
 void Transaction::fetch_before(const Span& span, const std::string& floor, const std::string& key)
 {
-    constexpr std::uint64_t page_size = 1024; // osd_max_omap_entries_per_request
+    constexpr std::uint64_t scan_size = 1024; // osd_max_omap_entries_per_request
     constexpr std::size_t number = 16;        // bytes taken as one
     for (std::string low = floor;;) {
         const std::size_t common =
             static_cast<std::size_t>(std::ranges::mismatch(low, key).in1 - low.begin());
         Fetch fetch;
-        fetch.pages.push_back({low, span.prefix, page_size});
+        fetch.scans.push_back({low, span.prefix, scan_size});
         for (std::size_t bit = 0; bit < 8 * number; bit += 2) {
             std::string probe = low.substr(0, common + number);
             probe.resize(common + number, '\0');
@@ -142,19 +142,19 @@ void Transaction::fetch_before(const Span& span, const std::string& floor, const
                 carry += static_cast<unsigned char>(probe[at]);
                 probe[at] = static_cast<char>(carry & 0xff);
             }
-            if (carry == 0 && probe < key) fetch.pages.push_back({probe, span.prefix, 1});
+            if (carry == 0 && probe < key) fetch.scans.push_back({probe, span.prefix, 1});
         }
         const std::uint64_t version = run(fetch, &span);
         Cover& cover = cover_of(span);
         std::string farthest;
-        for (const Fetch::Page& page : fetch.pages) {
-            take_page(page, version, cover);
-            for (const auto& [stored, value] : page.got)
+        for (const Fetch::Scan& scan : fetch.scans) {
+            take_scan(scan, version, cover);
+            for (const auto& [stored, value] : scan.got)
                 if (key_of(stored) < key) farthest = std::max(farthest, std::string(key_of(stored)));
         }
-        pages_[{span.prefix, low}] = page_size;
+        scans_[{span.prefix, low}] = scan_size;
         if (cover.begin_before(key) != nullptr) return;
-        low = farthest; // the page alone moved it
+        low = farthest; // the scan alone moved it
     }
 }
 
@@ -169,8 +169,8 @@ void Transaction::refresh()
     }
     for (const auto& [scope, view] : scopes_)
         fetch.keys.insert(guard_key(scope));
-    for (const auto& [place, most] : pages_)
-        fetch.pages.push_back({place.second, place.first, most});
+    for (const auto& [place, most] : scans_)
+        fetch.scans.push_back({place.second, place.first, most});
     version_ = index_.fetch(fetch);
     std::map<std::string, bool> guessed;
     for (const auto& [key, cell] : cells_)
@@ -188,9 +188,9 @@ void Transaction::refresh()
         view = {guard, {}, version_, false};
         if (!guard) view.cover.add(scope, behind(scope)); // nobody has put anything there
     }
-    for (const Fetch::Page& page : fetch.pages) {
-        const auto scope = pinned_ ? scopes_.end() : scopes_.find(page.prefix);
-        take_page(page, version_, scope == scopes_.end() ? cover_ : scope->second.cover);
+    for (const Fetch::Scan& scan : fetch.scans) {
+        const auto scope = pinned_ ? scopes_.end() : scopes_.find(scan.prefix);
+        take_scan(scan, version_, scope == scopes_.end() ? cover_ : scope->second.cover);
     }
     std::set<std::pair<std::uint64_t, std::uint64_t>> still;
     for (const auto& [key, cell] : cells_)
@@ -247,7 +247,7 @@ void Transaction::expect(std::span<const Bytes> keys)
 void Transaction::expect_from(Bytes prefix, Bytes from, std::size_t entries)
 {
     if (pinned_ && cover_.end_at(text_of(from)) == nullptr)
-        expected_pages_.push_back({text_of(from), text_of(prefix), entries});
+        expected_scans_.push_back({text_of(from), text_of(prefix), entries});
 }
 
 bool Transaction::take_barrier(Epoch epoch)
@@ -369,7 +369,7 @@ Transaction::Found Transaction::first_from(const Span& span, std::string key)
     if (span.scoped && !pinned_) open_scope(span.prefix);
     for (std::uint64_t most = 4;; most = std::min<std::uint64_t>(4 * most, 1024)) {
         const std::string* end = cover_of(span).end_at(key);
-        if (span.scoped && !pinned_) pages_.try_emplace({span.prefix, key}, 4); // should it be refused
+        if (span.scoped && !pinned_) scans_.try_emplace({span.prefix, key}, 4); // should it be refused
         if (end == nullptr) {
             fetch_from(span, key, most);
             continue;

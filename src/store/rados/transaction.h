@@ -105,7 +105,7 @@ public:
     std::set<std::string> scopes_used_;
     Changes changes_;
     std::set<std::string> asked_;                                        // keys, in all runs
-    std::map<std::pair<std::string, std::string>, std::uint64_t> pages_; // (prefix, from): entries
+    std::map<std::pair<std::string, std::string>, std::uint64_t> scans_; // (prefix, from): entries
     Epoch first_epoch_ = 0, last_epoch_ = 0;                             // that the body took
     Epoch seen_ = 0;    // the greatest epoch of what the run saw
     Epoch barrier_ = 0; // greater than every epoch on the target
@@ -132,7 +132,7 @@ private:
     void fetch_from(const Span& span, const std::string& from, std::uint64_t most);
     void fetch_before(const Span& span, const std::string& floor, const std::string& key);
     std::uint64_t run(Fetch& fetch, const Span* span);
-    void take_page(const Fetch::Page& page, std::uint64_t version, Cover& cover);
+    void take_scan(const Fetch::Scan& scan, std::uint64_t version, Cover& cover);
     void add_expected(Fetch& fetch);
     void saw(const Raw& raw);
     void saw_version(std::uint64_t version);
@@ -142,7 +142,7 @@ private:
     Cell& look_up(const std::string& key);
 
     std::vector<std::string> expected_;
-    std::vector<Fetch::Page> expected_pages_;
+    std::vector<Fetch::Scan> expected_scans_;
     std::string position_;
     Span position_span_;
     bool placed_ = false;

@@ -1,4 +1,4 @@
-// What a rank's blob of a step holds: sections, definitions, plans, blocks.
+// What a rank's metadata of a step holds: sections, definitions, plans, blocks.
 #include "fuzz.h"
 
 #include "steps/metadata/decoder.h"
@@ -23,8 +23,8 @@ std::vector<LocalType> types_of(fuzz::Input& input)
     return types;
 }
 
-// A rank's blob, with the sizes of its sections from the input, and the checksums right.
-std::vector<std::byte> blob_of(fuzz::Input& input, std::uint64_t step, std::uint32_t rank)
+// A rank's metadata, with the sizes of its sections from the input, and the checksums right.
+std::vector<std::byte> metadata_of(fuzz::Input& input, std::uint64_t step, std::uint32_t rank)
 {
     MetadataHeader header;
     header.generation = 7;
@@ -44,12 +44,12 @@ std::vector<std::byte> blob_of(fuzz::Input& input, std::uint64_t step, std::uint
     header.tail_bytes = static_cast<std::uint32_t>(input.below(32));
     const std::size_t all = std::size_t{header.definitions_bytes} + header.plan_bytes +
                             header.override_bytes + header.fixed_bytes + header.tail_bytes;
-    std::vector<std::byte> blob(metadata_header_size);
+    std::vector<std::byte> metadata(metadata_header_size);
     const Bytes payload = input.bytes(all);
-    blob.insert(blob.end(), payload.begin(), payload.end());
-    if ((header.flags & metadata_compressed) == 0) blob.resize(metadata_header_size + all);
-    seal_metadata(header, blob);
-    return blob;
+    metadata.insert(metadata.end(), payload.begin(), payload.end());
+    if ((header.flags & metadata_compressed) == 0) metadata.resize(metadata_header_size + all);
+    seal_metadata(header, metadata);
+    return metadata;
 }
 
 void look_at(const InstalledStep& step)
@@ -78,7 +78,7 @@ void look_at(const InstalledStep& step)
 
 } // namespace
 
-FUZZ(steps, blob)
+FUZZ(steps, metadata)
 {
     const fuzz::Copy copy(input.rest());
     MetadataHeader header;
@@ -89,7 +89,7 @@ FUZZ(steps, blob)
 
 FUZZ(steps, sections)
 {
-    const fuzz::Copy copy(blob_of(input, 0, 0));
+    const fuzz::Copy copy(metadata_of(input, 0, 0));
     const MetadataHeader header = open_metadata(copy, 7, 0, 0);
     std::vector<std::byte> unpacked;
     const MetadataSections sections = sections_of(header, copy, unpacked);
@@ -140,17 +140,17 @@ FUZZ(steps, decoder)
     for (std::uint64_t step = 0; step < 3; ++step) {
         steps.emplace_back();
         for (std::uint32_t rank = 0; rank < ranks; ++rank)
-            steps.back().push_back(blob_of(input, step, rank));
+            steps.back().push_back(metadata_of(input, step, rank));
     }
     Decoder decoder(7, ranks);
     for (std::uint64_t step = 0; step < 3; ++step) {
-        StepMetadata blobs;
-        blobs.step = step;
-        for (const auto& blob : steps[step])
-            blobs.by_rank.emplace_back(blob);
+        StepMetadata found;
+        found.step = step;
+        for (const auto& metadata : steps[step])
+            found.by_rank.emplace_back(metadata);
         try {
             const auto installed =
-                decoder.install(std::move(blobs), [&](std::uint64_t of, std::uint32_t rank, MetadataPart) {
+                decoder.install(std::move(found), [&](std::uint64_t of, std::uint32_t rank, MetadataPart) {
                     return steps.at(of).at(rank);
                 });
             look_at(*installed);

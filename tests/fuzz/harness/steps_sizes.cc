@@ -1,4 +1,4 @@
-// The sizes of a step's blobs, of the layout array.
+// The sizes of a step's metadata, of the layout array.
 #include "fuzz.h"
 
 #include "steps/layouts/array.cc"
@@ -21,7 +21,7 @@ FUZZ(steps, sizes)
     for (std::uint32_t rank = 0; rank < record.ranks; ++rank)
         fuzz::require(sizes.offsets[rank] <= sizes.offsets[rank + 1] &&
                           sizes.places[rank] + (sizes.offsets[rank + 1] - sizes.offsets[rank]) <= INT64_MAX,
-                      "the place of a blob");
+                      "the place of a rank's metadata");
 }
 
 } // namespace stepstore::steps

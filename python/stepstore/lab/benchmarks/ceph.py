@@ -45,7 +45,7 @@ def remove(pool: str) -> None:
     end = time.monotonic() + _PATIENCE
     while True:
         try:
-            return Pool.destroy(pool, force=True)
+            return Pool.destroy(pool)
         except Error as error:
             if error.code == DER_NONEXIST:
                 return None

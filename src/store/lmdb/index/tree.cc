@@ -193,17 +193,17 @@ bool Tree::descend(Path& path, Bytes key) const
     }
 }
 
-bool Tree::step(Path& path, bool forward) const
+unsigned Tree::step(Path& path, bool forward) const
 {
     for (unsigned level = bottom(); level-- > 0;) {
         Level& here = path[level];
         if (forward ? here.index + 1 < here.page.nodes : here.index > 0) {
             here.index += forward ? 1U : -1U;
             descend_along(path, level + 1, !forward);
-            return true;
+            return level + 1;
         }
     }
-    return false;
+    return 0;
 }
 
 Tree::Lookup& Tree::locate(Bytes key)
@@ -247,7 +247,9 @@ bool Tree::give(Entry& entry, bool forward, bool ascends)
     // The caller may stop here, or merge this walk with another, because this one is so far away.
     Bytes ahead;
     const unsigned index = leaf.index;
-    if (forward) {
+    if (whole_) {
+        // so it lies between its neighbours
+    } else if (forward) {
         if (index + 1 < leaf.page.nodes) {
             if (!ascends) require_ascending(leaf.page, index);
         } else if (upper_border(path_, bottom(), ahead) && compare(position_, ahead) >= 0) {
@@ -267,6 +269,7 @@ bool Tree::give(Entry& entry, bool forward, bool ascends)
 bool Tree::lost()
 {
     astray_ = true;
+    whole_ = false;
     verified_side_ = Side::none;
     return false;
 }
@@ -278,6 +281,7 @@ bool Tree::seek(Bytes key, Entry& entry)
     if (key.empty()) {
         descend_along(path_, 0, false);
         verify(path_);
+        whole_ = true;
         return give(entry, true);
     }
     Lookup& place = locate(key);
@@ -288,7 +292,7 @@ bool Tree::seek(Bytes key, Entry& entry)
     }
     const Level& leaf = path_[bottom()];
     const bool here = leaf.index < leaf.page.nodes;
-    return here || step(path_, true) ? give(entry, true, here && !place.found) : lost();
+    return here || step(path_, true) != 0 ? give(entry, true, here && !place.found) : lost();
 }
 
 bool Tree::seek_last(Bytes key, Entry& entry)
@@ -311,7 +315,7 @@ bool Tree::find_position()
 {
     if (!placed_) return false;
     if (astray_) {
-        verified_side_ = Side::none;
+        lost();
         if (!descend(path_, position_)) return false;
     }
     astray_ = true; // until the next one is given
@@ -328,7 +332,7 @@ bool Tree::move(bool forward)
         leaf.index += forward ? 1U : -1U;
         return true;
     }
-    return verified ? step(path_, forward) : cross(path_, forward);
+    return verified ? step(path_, forward) != 0 : cross(forward);
 }
 
 bool Tree::go_on(Entry& entry, bool forward)
@@ -337,6 +341,7 @@ bool Tree::go_on(Entry& entry, bool forward)
     const Bytes from = position_;
     if (!move(forward)) return lost();
     give(entry, forward);
+    if (whole_) return true;
     const int found = compare(from, position_);
     if (forward ? found >= 0 : found <= 0) damaged(path_[bottom()].page.number, "its keys are not in order");
     return true;

@@ -187,11 +187,12 @@ private:
     }
     bool descend(Path& path, Bytes key) const; // to the first entry that is not less; true: it is the key
     void descend_along(Path& path, unsigned from, bool last) const;
-    bool step(Path& path, bool forward) const; // to the leaf beside; false: there is none
+    // To the leaf beside. The first level whose page is another one then; 0: there is none.
+    unsigned step(Path& path, bool forward) const;
     Lookup& locate(Bytes key);
 
     // What is verified, and why: tree_sound.cc.
-    void verify(const Path& path) const; // all its pages
+    void verify(const Path& path, unsigned first = 0) const; // its pages from that level on
     void verify_page(const Path& path, unsigned level) const;
     void verify_place(Lookup& place) const; // at which its key is missing
     void verify_edge(const Lookup& place) const;
@@ -207,8 +208,8 @@ private:
     void require_ascending(const Page& page, unsigned index) const; // this node and the next one
     void require_page_numbers(const Page& page) const;              // in a list of free pages
 
-    bool cross(Path& path, bool forward) const;                  // as step, and both ways are verified
-    bool move(bool forward);                                     // the position
+    bool cross(bool forward); // the position's path, as step, and both ways are verified
+    bool move(bool forward);  // the position
     bool give(Entry& entry, bool forward, bool ascends = false); // ascends: known of it and the one after
     bool go_on(Entry& entry, bool forward);
     bool lost();
@@ -224,6 +225,7 @@ private:
     Path path_; // of the position
     bool placed_ = false;
     bool astray_ = false; // path_ does not lead to position_
+    bool whole_ = false;  // all pages of path_ were verified whole
     // Of the position: the way from there to the next leaf on this side was verified.
     Side verified_side_ = Side::none;
     Bytes position_; // the key last given

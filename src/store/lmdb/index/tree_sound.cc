@@ -32,9 +32,9 @@ std::uint16_t place_of(const std::byte* page, unsigned index)
 
 // ---- pages
 
-void Tree::verify(const Path& path) const
+void Tree::verify(const Path& path, unsigned first) const
 {
-    for (unsigned level = 0; level <= bottom(); ++level)
+    for (unsigned level = first; level <= bottom(); ++level)
         verify_page(path, level);
 }
 
@@ -149,7 +149,7 @@ void Tree::verify_edge(const Lookup& place) const
     const bool behind = path[bottom()].index != 0;
     Path beside;
     copy(path, beside);
-    const bool there = step(beside, behind);
+    const bool there = step(beside, behind) != 0;
     const Path& left = behind ? path : beside;
     const Path& right = behind ? beside : path;
     // The levels below this one end or begin here.
@@ -187,11 +187,13 @@ void Tree::verify_borders(const Path& path, unsigned first, bool behind) const
     }
 }
 
-bool Tree::cross(Path& path, bool forward) const
+bool Tree::cross(bool forward)
 {
-    verify(path);
-    if (!step(path, forward)) return false;
-    verify(path);
+    if (!std::exchange(whole_, false)) verify(path_);
+    const unsigned first = step(path_, forward);
+    if (first == 0) return false;
+    verify(path_, first);
+    whole_ = true;
     return true;
 }
 
@@ -231,7 +233,7 @@ void Tree::verify_with_neighbours(const Path& path, Change& change) const
     for (const bool forward : {false, true}) {
         Path beside;
         copy(path, beside);
-        if (step(beside, forward)) verify(beside);
+        if (step(beside, forward) != 0) verify(beside);
     }
     change.sound = change.neighbours = true;
 }
@@ -246,7 +248,7 @@ void Tree::require_sound_for_lookup(Bytes key)
         if (forward ? leaf.index + 1 < leaf.page.nodes : leaf.index > 0) continue;
         Path beside;
         copy(place.path, beside);
-        if (step(beside, forward)) require_filled(beside[bottom()].page, true);
+        if (step(beside, forward) != 0) require_filled(beside[bottom()].page, true);
     }
 }
 

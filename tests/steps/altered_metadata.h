@@ -1,4 +1,4 @@
-// Damage: one rank's blob of one step is changed where it lies, in whatever way the stream keeps its steps.
+// Damage: one rank's metadata of one step is changed in its place, however the stream keeps its steps.
 #pragma once
 
 #include "steps/layouts/data_files.h"
@@ -14,9 +14,9 @@
 
 namespace stepstore::steps::testing {
 
-class AlteredBlob {
+class AlteredMetadata {
 public:
-    AlteredBlob(std::uint64_t step, std::uint32_t rank) : step_(step), rank_(rank) {}
+    AlteredMetadata(std::uint64_t step, std::uint32_t rank) : step_(step), rank_(rank) {}
 
     void change(const std::string& location, const std::function<void(std::vector<std::byte>&)>& change) const
     {
@@ -62,23 +62,24 @@ private:
     void change_now(const Pool& pool, const Container& container, const StreamRecord& record,
                     const std::function<void(std::vector<std::byte>&)>& change) const
     {
-        std::vector<std::byte> blob = open_layout({pool, container, record})->fetch_metadata(step_, rank_);
-        const std::vector<std::byte> before = blob;
-        change(blob);
+        std::vector<std::byte> metadata =
+            open_layout({pool, container, record})->fetch_metadata(step_, rank_);
+        const std::vector<std::byte> before = metadata;
+        change(metadata);
         const ObjectId home = record.metadata_of(step_, rank_);
         if (record.objects != Objects::single && layout_of(record).metadata_type == ObjectType::key_value)
-            return container.key_value(home).put(metadata_key(record, step_, rank_), blob);
+            return container.key_value(home).put(metadata_key(record, step_, rank_), metadata);
         KeyValue side = container.key_value(record.side);
         Array array = container.open_array(home, {1, record.chunk_size});
         std::vector<std::byte> all(array.size());
         array.read(0, all);
         const auto at = std::search(all.begin(), all.end(), before.begin(), before.end());
         if (at != all.end())
-            array.write(static_cast<std::uint64_t>(at - all.begin()), blob);
+            array.write(static_cast<std::uint64_t>(at - all.begin()), metadata);
         else if (side.get(metadata_key(record, step_, rank_)))
-            side.put(metadata_key(record, step_, rank_), blob);
+            side.put(metadata_key(record, step_, rank_), metadata);
         else
-            change_file(segment_directory(pool.location(), record) / "metadata", before, blob);
+            change_file(segment_directory(pool.location(), record) / "metadata", before, metadata);
     }
 
     static void change_file(const std::string& path, Bytes before, Bytes after)
