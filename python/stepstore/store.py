@@ -132,7 +132,7 @@ class Pool(Handle):
 
     @property
     def location(self) -> str:
-        """The location, as it was given to `connect`."""
+        """The location, as it was given to `connect`; of a pool in files always as `shared:PATH`."""
         return self._handle.location
 
     def containers(self) -> list[str]:

@@ -53,14 +53,18 @@ _LONGEST_PART = 60  # bytes of a stream's name in a snapshot's
 
 def connect_source(location: str, report: Report) -> tuple[Pool, bool]:
     """Open for writing where that is allowed: only so a snapshot can be made of what is copied."""
+    why = "cannot be written"
     try:
-        return Pool.connect(location), True
+        pool = Pool.connect(location)
+        if _core.capabilities(pool.location).versions:
+            return pool, True
+        pool.close()
+        why = "is a pool in files"
     except Error as error:
         if error.code != DER_NO_PERM:
             raise
     report.note(
-        f"{location} cannot be written, so no snapshot is made of it: what is written there meanwhile may be "
-        "copied in part"
+        f"{location} {why}, so no snapshot is made of it: what is written there meanwhile may be copied in part"
     )
     return Pool.connect(location, read_only=True), False
 
