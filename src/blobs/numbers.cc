@@ -143,7 +143,8 @@ std::size_t Numbers::take_back() const
         object(number).destroy();
         ++destroyed;
     }
-    all.remove(dead);
+    for (const auto& one : dead)
+        all.remove(one);
     return destroyed;
 }
 
