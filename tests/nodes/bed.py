@@ -24,6 +24,7 @@ import os
 import shlex
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -53,9 +54,11 @@ COMMON = {
 # Mounts of CephFS by the options of ceph-fuse: what is read is fresh, and no writer waits for a reader's cache.
 UNCACHED = ("client_oc=false", "fuse_disable_pagecache=true")
 DEFAULT: tuple[str, ...] = ()
-# Mounts of the passthrough: each machine believes its own cache for ever; or none has one.
-INCOHERENT = ("cache=forever",)
-COHERENT = ("cache=none",)
+# Mounts of the passthrough (its options are in passthrough.cc): a machine believes its own cache for ever; it
+# asks when it opens a file; it asks always.
+INCOHERENT = ("writeback", "keep", "timeout=3600")
+CLOSE_TO_OPEN = ("writeback", "timeout=1")
+COHERENT: tuple[str, ...] = ()
 HAS_TIME = Path("/proc/self/ns/time").exists()
 SPACES = ["-m", "-u", "-p", "-i", "-n", *(["-T"] if HAS_TIME else [])]  # of commands
 OF_MOUNTS = ["-m", "-u", "-p"]  # their network is the host's
@@ -254,9 +257,8 @@ class Machine:
 
     def requests(self, mount: str = "shared") -> dict[str, int]:
         """How many requests of each kind a passthrough has had since it was mounted."""
-        text = (self.bed.directory / "own" / self.name / f"{mount}.counts").read_bytes()
-        lines = text.rstrip(b"\0").decode().splitlines()
-        return {name: int(count) for name, count in (line.split() for line in lines)}
+        table = (self.bed.directory / "own" / self.name / f"{mount}.counts").read_bytes()
+        return {name.rstrip(b"\0").decode(): number for name, number in struct.iter_unpack("24sQ", table)}
 
 
 class Bed:
