@@ -68,11 +68,12 @@ FATAL = ["setpriv", "--pdeathsig", "KILL"]
 PARENT = [*FATAL, "sh", "-c", '"$@"; s=$?; [ $s -le 128 ] || kill -$((s - 128)) $$; exit $s', "sh", *FATAL]
 
 
-def passthrough() -> Path | None:
-    """The program, which needs libfuse3: the one that the environment names, or that of a build tree."""
-    named = os.environ.get("STEPSTORE_TEST_PASSTHROUGH")
-    built = sorted(HERE.parents[1].glob("build/*/tests/passthrough"), key=lambda path: path.stat().st_mtime)
-    return Path(named) if named else built[-1] if built else None
+def built(name: str) -> Path | None:
+    """A program or library of tests/nodes: in the build tree that the environment names, or the newest."""
+    tree = os.environ.get("STEPSTORE_TEST_BUILD")
+    trees = [Path(tree)] if tree else HERE.parents[1].glob("build/*")
+    found = [tree / "tests" / name for tree in trees if (tree / "tests" / name).exists()]
+    return max(found, key=lambda path: path.stat().st_mtime) if found else None
 
 
 def why_not(kind: str = "cephfs") -> str | None:
@@ -82,7 +83,7 @@ def why_not(kind: str = "cephfs") -> str | None:
     for program, package in {**COMMON, **PROGRAMS[kind]}.items():
         if shutil.which(program) is None:
             return f"no test bed of machines: no {program} (install {package}, scripts/setup.sh)"
-    if kind == "passthrough" and passthrough() is None:
+    if kind == "passthrough" and built("passthrough") is None:
         return "no test bed of machines: tests/passthrough is not built (install libfuse3-dev)"
     if not os.access("/dev/fuse", os.R_OK | os.W_OK):
         return "no test bed of machines: no /dev/fuse"
@@ -134,7 +135,7 @@ class Machine:
     def words(self, command: Words, cwd: str | os.PathLike[str] | None = None) -> list[str]:
         """A command of the host that runs the command on the machine, and takes it along when it is killed."""
         enter = ["nsenter", "-t", str(self.pid), *SPACES, f"--wdns={cwd or os.getcwd()}"]
-        return [*enter, *PARENT, *(os.fspath(word) for word in command)]
+        return [*enter, "env", *self.environment(), *PARENT, *(os.fspath(word) for word in command)]
 
     def popen(self, command: Words, cwd: str | os.PathLike[str] | None = None, **more: Any) -> Any:
         """A subprocess.Popen. Its kill() kills the command; other signals go to command_of(it)."""
@@ -149,6 +150,18 @@ class Machine:
         """What lies at this path on the machine, as the host sees it."""
         return Path(f"/proc/{self.pid}/root{os.fspath(path)}")
 
+    def environment(self) -> list[str]:
+        """What its programs have in their environment: a real-time clock of its own is a library."""
+        ahead = self.bed.clocks.get(self.name, 0)
+        if ahead == 0:
+            return []
+        library = built("libother_clock.so")
+        if library is None:
+            raise Failure("tests/libother_clock.so is not built")
+        others = os.environ.get("LD_PRELOAD")
+        preload = f"{others}:{library}" if others else library
+        return [f"LD_PRELOAD={preload}", f"STEPSTORE_OTHER_CLOCK={ahead}"]
+
     # ---- its life
 
     def start(self) -> None:
@@ -158,6 +171,8 @@ class Machine:
             raise Failure(f"machine {self.name} runs already")
         up = bed.directory / "own" / self.name / "up"
         up.unlink(missing_ok=True)
+        up.parent.mkdir(exist_ok=True)
+        (up.parent / "environment").write_text("\n".join(self.environment()))
         since_boot = str(100_000 * self.number)
         clocks = ["-T", "--monotonic", since_boot, "--boottime", since_boot] if HAS_TIME else []
         new = ["unshare", "-m", "-u", "-p", "-n", "-i", *clocks, "--propagation", "private", "--fork"]
@@ -226,7 +241,13 @@ class Machine:
             program += [f"--{option}" for option in options]
         else:
             counts = bed.directory / "own" / self.name / f"{mount}.counts"
-            program = [str(passthrough()), str(bed.directory / "backing"), str(path), str(counts), *options]
+            program = [
+                str(built("passthrough")),
+                str(bed.directory / "backing"),
+                str(path),
+                str(counts),
+                *options,
+            ]
         enter = ["nsenter", "-t", str(self.pid), *OF_MOUNTS]
         bed.processes.start(f"enter-{name}", [*enter, *program])
         entered = bed.processes.find(f"enter-{name}")
@@ -262,15 +283,21 @@ class Machine:
 
 
 class Bed:
-    """Machines and what they share. `mounts`: names of directories, each with the options of its mount."""
+    """Machines and what they share.
+
+    `mounts`: names of directories, each with the options of its mount. `clocks`: by how many seconds the
+    real-time clock of a machine, as {"B": 300}, is ahead. `life`: seconds. `size`: room, as 64M.
+    """
 
     def __init__(
         self,
         kind: str = "cephfs",
+        *,
         machines: int = 2,
         mounts: Mapping[str, Sequence[str]] | None = None,
         life: float = 900,
         size: str | None = None,
+        clocks: Mapping[str, int] | None = None,
         directory: Path | None = None,
         owner: int | None = None,
     ) -> None:
@@ -278,7 +305,7 @@ class Bed:
         if reason:
             raise Failure(reason)
         usual = UNCACHED if kind == "cephfs" else INCOHERENT
-        self.kind, self.life, self.size = kind, life, size
+        self.kind, self.life, self.size, self.clocks = kind, life, size, dict(clocks or {})
         self.owner = os.getpid() if owner is None else owner
         self.mounts = {"shared": usual} if mounts is None else {name: tuple(mounts[name]) for name in mounts}
         self.directory = directory or Path(tempfile.mkdtemp(prefix="stepstore-nodes-"))
@@ -293,7 +320,13 @@ class Bed:
             told = json.loads((directory / "bed.json").read_text())
         except OSError as error:
             raise Failure(f"{directory} is no bed: {error.strerror}") from error
-        return cls(told["kind"], told["machines"], told["mounts"], directory=directory)
+        return cls(
+            told["kind"],
+            machines=told["machines"],
+            mounts=told["mounts"],
+            clocks=told["clocks"],
+            directory=directory,
+        )
 
     def path(self, mount: str) -> Path:
         return self.directory / mount
@@ -328,6 +361,7 @@ class Bed:
         if any(self.directory.iterdir()):
             raise Failure(f"{self.directory} holds something else: name another directory")
         told = {"kind": self.kind, "machines": len(self.machines), "mounts": self.mounts}
+        told["clocks"] = self.clocks
         (self.directory / "bed.json").write_text(json.dumps(told))
         try:
             self.start_all()
@@ -464,7 +498,13 @@ def main() -> int:
             None if given.options is None else {"shared": [word for word in given.options.split(",") if word]}
         )
         bed = Bed(
-            given.kind, given.machines, options, given.life, given.size, given.directory.absolute(), owner=0
+            given.kind,
+            machines=given.machines,
+            mounts=options,
+            life=given.life,
+            size=given.size,
+            directory=given.directory.absolute(),
+            owner=0,
         )
         bed.start()
         print(f"{' '.join(machine.name for machine in bed.machines)} share {bed.shared}")

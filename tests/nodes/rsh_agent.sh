@@ -4,4 +4,5 @@
 machine=$(readlink "$STEPSTORE_BED/address/$1") || exit 1
 read -r pid began <"$STEPSTORE_BED/$machine.pid"
 shift
-exec nsenter -t "$pid" $STEPSTORE_BED_SPACES --wdns=/ setpriv --pdeathsig KILL sh -c "$*"
+exec nsenter -t "$pid" $STEPSTORE_BED_SPACES --wdns=/ env $(cat "$STEPSTORE_BED/own/$machine/environment") \
+    setpriv --pdeathsig KILL sh -c "$*"

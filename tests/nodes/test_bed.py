@@ -17,7 +17,15 @@ from worker import Worker
 
 HERE = Path(__file__).parent
 CLOCKS = "import time; print(int(time.monotonic()))"
-RANK = "import os, socket; print(os.environ['OMPI_COMM_WORLD_RANK'], socket.gethostname())"
+WAIT = """
+import ctypes, struct, time
+libc = ctypes.CDLL(None)
+mutex, condition = ctypes.create_string_buffer(64), ctypes.create_string_buffer(64)
+libc.pthread_mutex_lock(mutex)
+until = time.time() + 0.1
+print(libc.pthread_cond_timedwait(condition, mutex, struct.pack("qq", int(until), int(until % 1 * 1e9))))
+"""
+RANK = "import os, socket; os.write(1, f'{os.environ[\"OMPI_COMM_WORLD_RANK\"]} {socket.gethostname()}\\n'.encode())"
 
 
 def processes_of(directory: Path) -> list[str]:
@@ -62,6 +70,20 @@ def test_clocks_since_boot_differ(cephfs: Bed) -> None:
         pytest.skip("this kernel has no namespaces of time")
     a, b = (int(machine.run([sys.executable, "-c", CLOCKS]).stdout) for machine in cephfs.machines)
     assert b - a > 90_000
+
+
+def test_the_clock_of_a_machine_is_ahead(passthrough: Bed) -> None:
+    if beds.built("libother_clock.so") is None:
+        pytest.skip("tests/libother_clock.so is not built")
+    now = "import time; print(int(time.time()), int(time.clock_gettime(time.CLOCK_REALTIME)))"
+    passthrough.clocks["B"] = 300
+    try:
+        a, b = (machine.run([sys.executable, "-c", now]).stdout.split() for machine in passthrough.machines)
+        waited = passthrough["B"].run(["timeout", "20", sys.executable, "-c", WAIT]).stdout.strip()
+    finally:
+        passthrough.clocks.clear()
+    assert all(290 <= int(after) - int(before) <= 350 for before, after in zip(a, b, strict=True))
+    assert waited == "110"  # ETIMEDOUT, after a tenth of a second and not of 300 seconds
 
 
 def test_a_killed_command_is_gone_at_once_and_reaped(passthrough: Bed) -> None:
