@@ -12,7 +12,7 @@ log=$STEPSTORE_BUILD/log
 packages=(g++ gfortran make cmake ninja-build ccache pkg-config git python3-venv
     liblmdb-dev libxxhash-dev uuid-dev libzstd-dev nlohmann-json3-dev libgtest-dev libopenmpi-dev openmpi-bin
     libhdf5-openmpi-dev libbz2-dev libzfp-dev libsimgrid-dev chromium chromium-driver
-    ceph-mon ceph-osd librados-dev libradospp-dev)
+    ceph-mon ceph-osd librados-dev libradospp-dev ceph-mds ceph-fuse libfuse3-dev iproute2)
 # A Python that brings its own headers (pyenv, conda) needs no package for them.
 "${PYTHON:-python3}" - <<'END' 2>/dev/null || packages+=(python3-dev)
 import os, sys, sysconfig

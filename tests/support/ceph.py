@@ -19,15 +19,17 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
+
+from daemons import PATIENCE, Failure, Processes, outlive, wait_for
 
 try:
     import rados  # of the package python3-rados, for the distribution's own interpreter
 except ImportError:
     sys.exit("there is no python3-rados: install ceph-mon and ceph-osd (scripts/setup.sh)")
 
-PATIENCE = 120  # seconds for a step of the cluster on a busy machine
 PLACEMENT_GROUPS = 8
 LONGEST_DIRECTORY = 90  # bytes; a socket's path has 107 at most
 
@@ -84,21 +86,15 @@ bluestore_block_wal_create = false
 bluestore_cache_autotune = false
 bluestore_cache_size = 33554432
 memstore_device_bytes = {size}
+[mds]
+admin_socket = {directory}/$name.asok
+mds_data = {directory}/$name
+mds_beacon_interval = 0.5
+mds_beacon_grace = 120
 """
-ADMINISTRATOR = {"mon": "allow *", "osd": "allow *", "mgr": "allow *"}
+ADMINISTRATOR = {"mon": "allow *", "osd": "allow *", "mgr": "allow *", "mds": "allow *"}
+MDS = {"mon": "allow profile mds", "osd": "allow *", "mds": "allow *"}
 OSD = {"mon": "allow profile osd", "osd": "allow *"}
-
-
-class Failure(Exception):
-    """What was tried, and why it did not work."""
-
-
-def wait_for(what: str, ready: Callable[[], bool], seconds: float = PATIENCE) -> None:
-    end = time.monotonic() + seconds
-    while not ready():
-        if time.monotonic() > end:
-            raise Failure(f"{what}: not within {seconds:.0f} s")
-        time.sleep(0.05)
 
 
 def new_key() -> str:
@@ -115,55 +111,6 @@ def free_port() -> int:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return int(listener.getsockname()[1])
-
-
-class Processes:
-    """The daemons' process ids, in files of the directory."""
-
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-
-    def start(self, name: str, command: list[str]) -> None:
-        """Starts a process that outlives this one."""
-        with open(self.directory / f"{name}.out", "ab") as out:
-            process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True
-            )
-        (self.directory / f"{name}.pid").write_text(f"{process.pid} {self.began(process.pid)}")
-
-    @staticmethod
-    def began(pid: int) -> str | None:
-        """When the process began, as the system counts; None where there is none, or a dead one."""
-        try:
-            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            return None
-        return None if fields[0] in "ZX" else fields[19]
-
-    def find(self, name: str) -> int | None:
-        """The living process of that name. Its id may be another's by now: the time of its start tells."""
-        try:
-            pid, began = (self.directory / f"{name}.pid").read_text().split()
-        except (OSError, ValueError):
-            return None
-        return int(pid) if self.began(int(pid)) == began else None
-
-    def send(self, name: str, number: int) -> None:
-        pid = self.find(name)
-        if pid is None:
-            raise Failure(f"{name} does not run")
-        os.kill(pid, number)
-
-    def end(self, names: Iterable[str], number: int = signal.SIGKILL) -> None:
-        names = list(names)
-        for name in names:
-            if self.find(name) is not None:
-                self.send(name, number)
-        for name in names:
-            wait_for(f"the end of {name}", lambda name=name: self.find(name) is None)  # type: ignore[misc]
-
-    def names(self) -> list[str]:
-        return sorted(file.stem for file in self.directory.glob("*.pid"))
 
 
 class Cluster:
@@ -183,9 +130,12 @@ class Cluster:
     def start(self, options: argparse.Namespace) -> None:
         if len(os.fsencode(self.directory)) > LONGEST_DIRECTORY:
             raise Failure(f"{self.directory} is too long for the daemons' sockets: name a shorter directory")
-        for program in ("ceph-mon", "ceph-osd", "monmaptool"):
+        packages = {"ceph-mon": "ceph-mon", "ceph-osd": "ceph-osd", "monmaptool": "ceph-osd"}
+        if options.file_system:
+            packages["ceph-mds"] = "ceph-mds"
+        for program, package in packages.items():
             if shutil.which(program) is None:
-                raise Failure(f"there is no {program}: install ceph-mon and ceph-osd (scripts/setup.sh)")
+                raise Failure(f"there is no {program}: install {package} (scripts/setup.sh)")
         self.stop()
         self.directory.mkdir(parents=True)
         # Others may take the port between the look and the start.
@@ -218,6 +168,8 @@ class Cluster:
         for pool in options.pool_with_data_pool:
             self.make_pool(pool)
             self.make_data_pool(pool)
+        if options.file_system:
+            self.start_file_system(options.file_system)
         self.wait_clean()
 
     def start_monitor(self, options: argparse.Namespace) -> None:
@@ -239,6 +191,9 @@ class Cluster:
         for number in range(options.osds):
             keys.append(keyring_entry(f"osd.{number}", OSD, new_key()))
             (self.directory / f"osd.{number}").mkdir()
+        if options.file_system:
+            keys.append(keyring_entry("mds.a", MDS, new_key()))
+            (self.directory / "mds.a").mkdir()
         keyring = self.directory / "keyring"
         keyring.write_text("".join(keys))
         keyring.chmod(0o600)
@@ -277,12 +232,7 @@ class Cluster:
 
     def keep(self, life: float, owner: int) -> None:
         """Ends the cluster when its time has come."""
-        end = time.monotonic() + life
-        began = Processes.began(owner) if owner else None
-        while time.monotonic() < end and self.configuration.exists():
-            if owner and (began is None or Processes.began(owner) != began):
-                break
-            time.sleep(0.5)
+        outlive(life, owner, self.configuration.exists)
         pids = [self.processes.find(name) for name in self.processes.names()]
         if self.configuration.exists():
             self.stop()
@@ -356,6 +306,42 @@ class Cluster:
         self.ask("osd pool application enable", pool=data, app="stepstore")
         self.ask("osd pool application set", pool=pool, app="stepstore", key="data_pool", value=data)
 
+    def start_file_system(self, name: str) -> None:
+        """CephFS with one metadata server: the Ceph pools NAME-metadata and NAME-data."""
+        pools = [f"{name}-metadata", f"{name}-data"]
+        for pool in pools:
+            self.ask("osd pool create", pool=pool)
+        self.ask("fs new", fs_name=name, metadata=pools[0], data=pools[1])
+        self.run_metadata_server()
+
+    def run_metadata_server(self) -> None:
+        self.processes.start("mds.a", [*self.daemon("mds", "a"), "-f"])
+
+        def active() -> bool:
+            if self.processes.find("mds.a") is None:
+                raise Failure(f"the metadata server ended; see {self.directory}/mds.a.log")
+            states = json.loads(self.ask("fs dump"))["filesystems"][0]["mdsmap"]["info"].values()
+            return any(one["state"] == "up:active" for one in states)
+
+        wait_for("the metadata server", active)
+
+    def ask_mds(self, prefix: str, **arguments: object) -> Any:
+        """A command to the metadata server, by its socket: no manager passes it on."""
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(str(self.directory / "mds.a.asok"))
+            connection.sendall(json.dumps({"prefix": prefix, "format": "json", **arguments}).encode() + b"\0")
+            answer = connection.makefile("rb")
+            (size,) = struct.unpack(">I", answer.read(4))
+            return json.loads(answer.read(size) or b"null")
+
+    def evict(self, host: str) -> int:
+        """Ends the sessions of a machine's mounts. Else the server waits a minute for what a dead one has."""
+        sessions = self.ask_mds("session ls")
+        chosen = [one["id"] for one in sessions if one["client_metadata"].get("hostname") == host]
+        for session in chosen:
+            self.ask_mds("session evict", filters=[f"id={session}"])
+        return len(chosen)
+
     def wait_clean(self) -> None:
         """Until every placement group has all of its copies."""
         with rados.Rados(conffile=str(self.configuration), conf={"rados_osd_op_timeout": "5"}) as cluster:
@@ -426,6 +412,7 @@ def arguments() -> argparse.Namespace:
     start.add_argument(
         "--pool-with-data-pool", action="append", default=[], help="also make POOL-data for its bulk data"
     )
+    start.add_argument("--file-system", metavar="NAME", help="also make a CephFS, with a metadata server")
     start.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of Ceph")
     start.add_argument("--life", type=float, default=3600, help="seconds after which it ends by itself")
     start.add_argument("--owner", default="0", help="end with this process: its id, or 'parent'")
@@ -438,6 +425,9 @@ def arguments() -> argparse.Namespace:
     osd.add_argument("what", choices=events, help="pause: SIGSTOP")
     osd.add_argument("which", help="numbers with commas between, or 'all'")
     command("monitor", "what happens to the monitor").add_argument("what", choices=events)
+    command("metadata", "what happens to the metadata server").add_argument("what", choices=events)
+    evict = command("evict", "end the mounts of a machine at the metadata server")
+    evict.add_argument("host", help="the machine's host name")
     command("wait", "wait until every placement group is active and clean")
     pool = command("pool", "make a pool")
     pool.add_argument("name")
@@ -475,6 +465,13 @@ def main() -> None:
             cluster.run_monitor()
         else:
             happen(cluster, given.what, ["mon.a"])
+    elif given.command == "metadata":
+        if given.what == "start":
+            cluster.run_metadata_server()
+        else:
+            happen(cluster, given.what, ["mds.a"])
+    elif given.command == "evict":
+        print(f"{cluster.evict(given.host)} ended")
     elif given.command == "wait":
         cluster.wait_clean()
     elif given.command == "pool":
