@@ -214,7 +214,8 @@ void Place::reach_readers(int fd, const std::string& where) const
 
 void Place::sync_names(const RootedPath& directory) const
 {
-    if (header_.durability == Durability::power) sync_directory(directory);
+    if (local_ && header_.durability == Durability::process) return;
+    sync_directory(directory);
 }
 
 void Place::forget_cached(int fd, std::uint64_t offset, std::uint64_t length) const

@@ -81,7 +81,9 @@ public:
     void reach_readers(int fd, const std::string& where) const;
     // The file system belongs to this machine alone, so its cache is everybody's.
     bool local() const { return local_; }
-    // Names survive a power failure.
+    // After a name was made or removed: it lasts as long as the pool promises. And on a file system that
+    // machines share, another machine need not wait for it. A metadata server (CephFS) keeps a change for
+    // seconds, and lets those wait who want to change the same directory.
     void sync_names(const RootedPath& directory) const;
     const std::string& host() const { return host_; } // as part of a path
 
