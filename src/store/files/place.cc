@@ -221,8 +221,11 @@ void Place::sync_names(const RootedPath& directory) const
 void Place::forget_cached(int fd, std::uint64_t offset, std::uint64_t length) const
 {
     if (local_) return;
-    // What was changed here and not written yet stays.
-    (void)posix_fadvise(fd, static_cast<off_t>(offset), static_cast<off_t>(length), POSIX_FADV_DONTNEED);
+    // Whole pages, as parts of them are kept. What was changed here and not written yet stays.
+    constexpr std::uint64_t page = 1 << 16; // of any machine
+    const std::uint64_t begin = offset / page * page;
+    const std::uint64_t end = (offset + length + page - 1) / page * page;
+    (void)posix_fadvise(fd, static_cast<off_t>(begin), static_cast<off_t>(end - begin), POSIX_FADV_DONTNEED);
 }
 
 bool Place::remove_at_once(const RootedPath& tree) const

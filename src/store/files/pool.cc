@@ -331,6 +331,8 @@ void destroy(const std::string& path)
         link_file(away, directory / files_header);
         fail(DER_NONEXIST, "pool " + path + " was destroyed by another process meanwhile, and made anew");
     }
+    // What the pool's users keep as files beside its objects (the layout posix, profiles).
+    (void)rename_file(directory / "files", directory / text(header->uuid) / "files");
     remove_all_of(path, header->uuid);
     ::rmdir(path.c_str()); // where nothing else lies in it
 }
