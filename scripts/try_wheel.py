@@ -39,7 +39,7 @@ def alone() -> None:
         assert runs.key_value(1)["title"] == b"first run"
         assert np.array_equal(field.read(dtype=np.float64), np.arange(100_000.0))
     command("pool", "check", "lab")
-    assert "ranks" in command("advise", "--ranks", 1000, "--blob", "5k", "--steps", 10)
+    assert "ranks" in command("advise", "--ranks", 1000, "--metadata", "5k", "--steps", 10)
     command("bench", "store", "--quick", "--case", "kv_put/5KiB/1p/process")
 
 

@@ -23,18 +23,18 @@ bool each_reads(const Machine& machine, const Job& job)
 
 } // namespace
 
-// All blobs are kept. A rank has its stack, what it has open, and its blob in four places. Arrays without a
-// size of their own need numbers of all ranks on each.
+// All metadata is kept. A rank has its stack, what it has open, and its metadata in four places. Arrays
+// without a size of their own need numbers of all ranks on each.
 void require_memory(const Machine& machine, const Job& job)
 {
     constexpr double of_rank = 200 << 10, copies = 4;
     const auto steps = static_cast<double>(job.experiment.steps);
-    const double blob = job.experiment.sizes.mean();
+    const double metadata = job.experiment.sizes.mean();
     const bool each = each_reads(machine, job);
     const double ranks = job.experiment.writers;
-    const double of_reader = each ? of_rank + copies * blob * ranks : 0;
-    require_memory(ranks, of_rank + (steps + 2 * copies) * blob, of_reader * static_cast<double>(job.readers),
-                   "writers with so many steps");
+    const double of_reader = each ? of_rank + copies * metadata * ranks : 0;
+    require_memory(ranks, of_rank + (steps + 2 * copies) * metadata,
+                   of_reader * static_cast<double>(job.readers), "writers with so many steps");
 }
 
 namespace {
@@ -53,10 +53,10 @@ public:
           step_(static_cast<std::uint64_t>(ranks.size()) * stride)
     {
     }
-    void begin_step(std::string_view blob) override { blob_ = blob; }
+    void begin_step(std::string_view metadata) override { metadata_ = metadata; }
     void end_step() override
     {
-        array_.write(at_, std::as_bytes(std::span(blob_.data(), blob_.size())));
+        array_.write(at_, std::as_bytes(std::span(metadata_.data(), metadata_.size())));
         at_ += step_;
     }
     void close() override {}
@@ -66,7 +66,7 @@ private:
     Container container_;
     Array array_;
     std::uint64_t at_, step_;
-    std::string_view blob_;
+    std::string_view metadata_;
 };
 
 // On one machine: a rank with its own work on metadata, which waits for a processor.
@@ -76,10 +76,10 @@ public:
         : writer_(std::move(writer)), world_(world)
     {
     }
-    void begin_step(std::string_view blob) override
+    void begin_step(std::string_view metadata) override
     {
-        bytes_ = static_cast<double>(blob.size());
-        writer_->begin_step(blob);
+        bytes_ = static_cast<double>(metadata.size());
+        writer_->begin_step(metadata);
     }
     void end_step() override
     {
@@ -101,7 +101,7 @@ public:
     BusyReader(std::unique_ptr<bench::StepReader> reader, World& world, const bench::Experiment& experiment)
         : reader_(std::move(reader)), world_(world),
           work_(world.machine().decode +
-                experiment.writers * (world.machine().decode_blob +
+                experiment.writers * (world.machine().decode_metadata +
                                       experiment.sizes.mean() / world.machine().decode_bandwidth))
     {
     }
@@ -111,7 +111,7 @@ public:
         if (there) world_.storage().work(world_.client(), work_);
         return there;
     }
-    std::string_view blob(std::uint32_t writer) override { return reader_->blob(writer); }
+    std::string_view metadata(std::uint32_t writer) override { return reader_->metadata(writer); }
     void end_step() override { reader_->end_step(); }
     void close() override { reader_->close(); }
     steps::Costs costs() const override { return reader_->costs(); }
@@ -190,7 +190,7 @@ private:
                       {"writers", job_.experiment.writers},
                       {"readers", job_.readers},
                       {"steps", job_.experiment.steps},
-                      {"blob_bytes", bench::blob_bytes(job_.experiment)},
+                      {"rank_bytes", bench::rank_bytes(job_.experiment)},
                       {"metadata_bytes", bench::metadata_bytes(writers_)},
                       {"stabilisation", bench::stabilisation(writers_, job_.experiment)},
                       {"targets", served(std::vector<TargetCount>(written.size()), written)},

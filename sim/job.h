@@ -1,4 +1,4 @@
-// The references' experiment (bench/layouts) on the simulated cluster: writer ranks write steps of one blob
+// The references' experiment (bench/layouts) on the simulated cluster: writer ranks write steps of one text
 // each, then reader ranks acquire them.
 // Threads: one, which runs the simulation. Errors: -DER_INVAL for a job that is too large; what the ranks
 // throw comes out.

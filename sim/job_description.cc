@@ -75,7 +75,7 @@ Job job_of(const Json& description)
     Job job{count_of(description, "readers", 0, most_ranks),
             {count_of(description, "steps", 1, most_steps),
              static_cast<std::uint32_t>(count_of(description, "writers", 1, most_ranks)),
-             bench::BlobSizes(text_of(description, "size")), description.value("together", true)},
+             bench::MetadataSizes(text_of(description, "size")), description.value("together", true)},
             {},
             description.contains("stride") ? count_of(description, "stride", 1, std::uint64_t{1} << 40) : 0,
             text_of(description, "set"),

@@ -20,7 +20,7 @@ struct Job {
     std::string parameters, reading; // as they were given
 };
 
-// From {"writers", "readers", "steps", "size" (as bench::BlobSizes), "set" and "read" (NAME=VALUE,...),
+// From {"writers", "readers", "steps", "size" (as bench::MetadataSizes), "set" and "read" (NAME=VALUE,...),
 // "together" (default: true), "stride" (default: 0)}. -DER_INVAL: a value is missing, unknown or out of its
 // range.
 Job job_of(const bench::Json& description);

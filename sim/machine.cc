@@ -33,7 +33,7 @@ constexpr std::array spans = {
     Span{"encode", &Machine::encode, 0, second},
     Span{"encode_bandwidth", &Machine::encode_bandwidth, 1, fastest},
     Span{"decode", &Machine::decode, 0, second},
-    Span{"decode_blob", &Machine::decode_blob, 0, second},
+    Span{"decode_metadata", &Machine::decode_metadata, 0, second},
     Span{"decode_bandwidth", &Machine::decode_bandwidth, 1, fastest},
     Span{"kv_put", &Machine::kv_put, 0, second},
     Span{"kv_get", &Machine::kv_get, 0, second},

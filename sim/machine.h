@@ -36,9 +36,9 @@ struct Machine {
     std::uint64_t processors = 0; // that they share; 0: it is a cluster, and each has one of its own
     double slice = 0;             // that a process may run while others wait; 0: until it waits itself
     double encode = 0;           // a writer's work on a step beside its requests; counted on one machine only
-    double encode_bandwidth = 0; // of its blob
+    double encode_bandwidth = 0; // of its metadata
     double decode = 0;           // a reader's work on a step
-    double decode_blob = 0;      // and on each of its blobs
+    double decode_metadata = 0;  // and on each rank's metadata
     double decode_bandwidth = 0;
 
     // ---- a target: one thread that serves its requests in turn

@@ -32,17 +32,17 @@ protected:
 class Bp5Writer final : public StepWriter, Bp5 {
 public:
     Bp5Writer(const std::string& name, MPI_Comm ranks) : Bp5(name, adios2::Mode::Write, {}, ranks) {}
-    void begin_step(std::string_view blob) override
+    void begin_step(std::string_view metadata) override
     {
-        blob_ = blob;
+        metadata_ = metadata;
         engine_.BeginStep();
-        engine_.Put(variable_, blob_, adios2::Mode::Sync);
+        engine_.Put(variable_, metadata_, adios2::Mode::Sync);
     }
     void end_step() override { engine_.EndStep(); }
     void close() override { engine_.Close(); }
 
 private:
-    std::string blob_;
+    std::string metadata_;
 };
 
 class Bp5Reader final : public StepReader, Bp5 {
@@ -61,20 +61,20 @@ public:
                                      " s");
         return status == adios2::StepStatus::OK;
     }
-    std::string_view blob(std::uint32_t writer) override
+    std::string_view metadata(std::uint32_t writer) override
     {
         auto variable = io_.InquireVariable<std::string>(variable_name);
         if (!variable) throw std::runtime_error("BP5: the step has no variable");
         variable.SetSelection({{writer}, {1}});
-        engine_.Get(variable, &blob_, adios2::Mode::Sync);
-        return blob_;
+        engine_.Get(variable, &metadata_, adios2::Mode::Sync);
+        return metadata_;
     }
     void end_step() override { engine_.EndStep(); }
     void close() override { engine_.Close(); }
 
 private:
     double timeout_;
-    std::string blob_;
+    std::string metadata_;
 };
 
 } // namespace

@@ -47,12 +47,12 @@ StepTime timed(const std::function<void()>& what)
     return time;
 }
 
-void require_blob(const Experiment& experiment, StepReader& reader, BlobText& text, std::uint64_t step,
-                  std::uint32_t writer)
+void require_metadata(const Experiment& experiment, StepReader& reader, MetadataText& text,
+                      std::uint64_t step, std::uint32_t writer)
 {
     const std::uint64_t size = experiment.sizes.at(step, writer, experiment.writers);
-    if (reader.blob(writer) != text.text(step, writer, size))
-        throw std::runtime_error("the blob of rank " + std::to_string(writer) + " in step " +
+    if (reader.metadata(writer) != text.text(step, writer, size))
+        throw std::runtime_error("the metadata of rank " + std::to_string(writer) + " in step " +
                                  std::to_string(step) + " is not what was written");
 }
 
@@ -69,7 +69,7 @@ RankTimes write_steps(const Experiment& experiment, Communicator& ranks,
 {
     RankTimes times;
     const auto rank = static_cast<std::uint32_t>(ranks.rank());
-    BlobText text(experiment.sizes.most());
+    MetadataText text(experiment.sizes.most());
     times.steps.reserve(experiment.steps);
     const auto writer = timed_open(open, ranks, times.open);
     look_at(look, ranks);
@@ -96,7 +96,7 @@ RankTimes read_steps(const Experiment& experiment, Communicator& ranks,
     RankTimes times;
     const auto rank = static_cast<std::uint32_t>(ranks.rank());
     const auto size = static_cast<std::uint32_t>(ranks.size());
-    BlobText text(experiment.sizes.most());
+    MetadataText text(experiment.sizes.most());
     times.steps.reserve(experiment.steps);
     const auto reader = timed_open(open, ranks, times.open);
     look_at(look, ranks);
@@ -112,7 +112,7 @@ RankTimes read_steps(const Experiment& experiment, Communicator& ranks,
         time.third = after.install - before.install;
         times.steps.push_back(time);
         for (std::uint32_t writer = rank; writer < experiment.writers; writer += size)
-            require_blob(experiment, *reader, text, step, writer);
+            require_metadata(experiment, *reader, text, step, writer);
         reader->end_step();
     }
     require_steps(times.steps.size(), experiment.steps);

@@ -1,11 +1,11 @@
-// The experiment of the first reference: ranks write a blob of metadata each in every step, other ranks read
+// The experiment of the first reference: ranks write metadata in every step, other ranks read
 // all of them, and each rank takes the time of its part. It is the same for every engine, and on any
 // Communicator: it knows no MPI, and takes its time from base/.
 // Threads: one for each rank. Errors: those of the engine, and std::runtime_error for wrong data.
 #pragma once
 
 #include "comm/communicator.h"
-#include "layouts/blobs.h"
+#include "layouts/metadata.h"
 #include "steps/profile/profile.h"
 #include "steps/stream/options.h"
 
@@ -22,8 +22,8 @@ namespace stepstore::bench {
 class StepWriter {
 public:
     virtual ~StepWriter() = default;
-    virtual void begin_step(std::string_view blob) = 0; // puts it too; the blob stays until end_step
-    virtual void end_step() = 0;                        // stabilisation
+    virtual void begin_step(std::string_view metadata) = 0; // puts it too; the metadata stays until end_step
+    virtual void end_step() = 0;                            // stabilisation
     virtual void close() = 0;
     virtual steps::Costs costs() const { return {}; } // so far, where the engine tells
 };
@@ -31,8 +31,9 @@ public:
 class StepReader {
 public:
     virtual ~StepReader() = default;
-    virtual bool begin_step() = 0;                           // acquisition; false: there is no further step
-    virtual std::string_view blob(std::uint32_t writer) = 0; // of the open step, valid until the next call
+    virtual bool begin_step() = 0; // acquisition; false: there is no further step
+    virtual std::string_view
+    metadata(std::uint32_t writer) = 0; // of the open step, valid until the next call
     virtual void end_step() = 0;
     virtual void close() = 0;
     virtual steps::Costs costs() const { return {}; }
@@ -41,7 +42,7 @@ public:
 struct Experiment {
     std::uint64_t steps = 0;
     std::uint32_t writers = 0;
-    BlobSizes sizes;
+    MetadataSizes sizes;
     bool together = false; // the ranks wait for each other before each step
 };
 
@@ -62,7 +63,7 @@ using Look = std::function<void()>;
 
 RankTimes write_steps(const Experiment& experiment, Communicator& ranks,
                       const std::function<std::unique_ptr<StepWriter>()>& open, const Look& look);
-// Compares each blob with what was written, on one rank and outside of what is timed. Throws
+// Compares all metadata with what was written, on one rank and outside of what is timed. Throws
 // std::runtime_error where they differ, or where the number of steps is another.
 RankTimes read_steps(const Experiment& experiment, Communicator& ranks,
                      const std::function<std::unique_ptr<StepReader>()>& open, const Look& look);

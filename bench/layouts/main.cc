@@ -29,16 +29,16 @@ CommandLine command_line(Options& options)
 {
     CommandLine line(
         "stepstore-bench-layouts", "[OPTIONS]     (an MPI program of WRITERS + READERS ranks)",
-        "Each writer rank writes a blob of metadata in every step. Reader ranks read the steps, afterwards\n"
+        "Each writer rank writes metadata in every step. Reader ranks read the steps, afterwards\n"
         "or meanwhile. Each rank takes the time of end_step (stabilisation) and begin_step (acquisition).\n"
-        "Each blob that is read is compared with what was written, outside of these times. Prints JSON.\n"
+        "All metadata that is read is compared with what was written, outside of these times. Prints JSON.\n"
         "`stepstore bench layouts` runs it for each point of the design space and for BP5 in turn.");
     line.number("writers", "ranks that write (default: 2)", options.writers, 1, 1 << 20);
     line.number("readers", "ranks that read (default: as many as write)", options.readers, 1, 1 << 20);
     line.number("steps", "steps (default: 100)", options.steps, 1, 100'000'000);
     line.text(
         "size", "SIZE|LEAST..MOST|@FILE",
-        "bytes of a blob, also with k or M: of all, from the one to the other, or one in each line of a "
+        "bytes of metadata, also with k or M: of all, from the one to the other, or one in each line of a "
         "file (default: 5k)",
         options.size);
     line.text("engine", "stepstore|bp5", "what writes and reads (default: stepstore)", options.engine);
@@ -54,7 +54,7 @@ CommandLine command_line(Options& options)
     line.flag("together", "the ranks wait for each other before each step", [&] { options.together = true; });
     line.flag("list", "print the points of the design space as JSON, and end", [&] { options.list = true; });
     line.flag("check", "look at the options and end; needs no MPI", [&] { options.check = true; });
-    line.flag("mean", "print the mean size of a blob, and end", [&] { options.mean = true; });
+    line.flag("mean", "print the mean size of a rank's metadata, and end", [&] { options.mean = true; });
     return line;
 }
 
@@ -68,7 +68,7 @@ struct Plan {
 // Throws for whatever cannot be run.
 Plan plan_of(const Options& options)
 {
-    Plan plan{{options.steps, static_cast<std::uint32_t>(options.writers), BlobSizes(options.size),
+    Plan plan{{options.steps, static_cast<std::uint32_t>(options.writers), MetadataSizes(options.size),
                options.together},
               {},
               options.engine == "bp5"};
@@ -205,7 +205,7 @@ private:
                 {"readers", options_.readers},
                 {"steps", options_.steps},
                 {"size", options_.size},
-                {"blob_bytes", blob_bytes(plan_.experiment)},
+                {"rank_bytes", rank_bytes(plan_.experiment)},
                 {"metadata_bytes", metadata_bytes(writers)},
                 {"live", options_.live},
                 {"stabilisation", stabilisation(writers, plan_.experiment)},

@@ -21,10 +21,10 @@ public:
           variable_(writer_.define(variable_name, steps::Type::string, steps::ShapeKind::local_value))
     {
     }
-    void begin_step(std::string_view blob) override
+    void begin_step(std::string_view metadata) override
     {
         writer_.begin_step();
-        writer_.put_string(variable_, blob);
+        writer_.put_string(variable_, metadata);
     }
     void end_step() override { writer_.end_step(); }
     void close() override { writer_.close(); }
@@ -51,10 +51,10 @@ public:
             throw Error(-DER_CANCELED, "the writer has died: " + reader_.dead_writer());
         return status == steps::StepStatus::ok;
     }
-    std::string_view blob(std::uint32_t writer) override
+    std::string_view metadata(std::uint32_t writer) override
     {
-        blob_ = reader_.get_string(reader_.find(variable_name).value(), writer);
-        return blob_;
+        metadata_ = reader_.get_string(reader_.find(variable_name).value(), writer);
+        return metadata_;
     }
     void end_step() override { reader_.end_step(); }
     void close() override { reader_.close(); }
@@ -63,7 +63,7 @@ public:
 private:
     steps::Reader reader_;
     double timeout_;
-    std::string blob_;
+    std::string metadata_;
 };
 
 } // namespace

@@ -131,7 +131,7 @@ std::vector<Measured> gather_times(Communicator& world, const Measured& mine)
     return all;
 }
 
-double blob_bytes(const Experiment& experiment)
+double rank_bytes(const Experiment& experiment)
 {
     double sum = 0;
     for (std::uint64_t step = 0; step < experiment.steps; ++step)
@@ -143,7 +143,7 @@ double blob_bytes(const Experiment& experiment)
 Json stabilisation(const std::vector<Measured>& writers, const Experiment& experiment)
 {
     const std::size_t first = experiment.steps > 1 ? 1 : 0;
-    Json found = phase(writers, samples(writers, first, &StepTime::seconds), blob_bytes(experiment));
+    Json found = phase(writers, samples(writers, first, &StepTime::seconds), rank_bytes(experiment));
     found["parts"] = {{"encode", mean(samples(writers, first, &StepTime::first))},
                       {"store", mean(samples(writers, first, &StepTime::second))}};
     return found;
@@ -159,7 +159,7 @@ Json acquisition(const std::vector<Measured>& readers, const Experiment& experim
         for (const StepTime& step : one.times.steps)
             seconds.push_back(step.seconds + by_step);
     }
-    Json found = phase(readers, seconds, blob_bytes(experiment) * experiment.writers);
+    Json found = phase(readers, seconds, rank_bytes(experiment) * experiment.writers);
     found["parts"] = {{"read", mean(samples(readers, 0, &StepTime::first))},
                       {"broadcast", mean(samples(readers, 0, &StepTime::second))},
                       {"install", mean(samples(readers, 0, &StepTime::third))},

@@ -21,7 +21,7 @@ struct Measured {
 // On rank 0, of every rank in rank order; elsewhere empty. Collective.
 std::vector<Measured> gather_times(Communicator& world, const Measured& mine);
 
-double blob_bytes(const Experiment& experiment); // the mean size of the blobs that are written
+double rank_bytes(const Experiment& experiment); // the mean size of a rank's metadata
 
 // Times are seconds of one rank and one step; what is left out is said by each.
 // {"mean","p50","p90","p99","most","per_byte","first" (step),"open","close","whole" (open, all steps and

@@ -21,9 +21,9 @@ using steps::MetadataPlaces;
 // The engine's rule for reading ahead (src/steps/read/step_source.cc).
 constexpr std::uint64_t ahead_at_once = 64, usual_ahead = 1 << 20, most_ahead = std::uint64_t{128} << 20;
 constexpr std::uint64_t most_messages = 4'000'000; // of a replay, which takes seconds
-constexpr std::uint64_t settled = 8;               // a step from which on the blobs' places are regular
+constexpr std::uint64_t settled = 8;               // a step from which on the places are regular
 constexpr std::uint64_t sampled_messages = 20'000; // of writers: so many steps are looked at
-constexpr double slots_of_rank_0 = 1.125;          // memory for a blob, by its size
+constexpr double slots_of_rank_0 = 1.125;          // memory for metadata, by its size
 
 struct Writing {
     double stored = 0, exchange = 0; // seconds of a rank and step
@@ -64,7 +64,7 @@ public:
                       {"writers", job_.experiment.writers},
                       {"readers", job_.readers},
                       {"steps", job_.experiment.steps},
-                      {"blob_bytes", job_.experiment.sizes.mean()},
+                      {"rank_bytes", job_.experiment.sizes.mean()},
                       {"metadata_bytes", static_cast<double>(step_bytes_) / job_.experiment.writers},
                       {"stabilisation",
                        {{"mean", writing.stored + writing.exchange},
@@ -86,7 +86,7 @@ public:
         found["requests"]["reader"] = reading.messages;
         found["requests"]["together"] = reading.together;
         found["requests"]["bound"] = reading.is_bound;
-        // Rank 0 has the blobs where it reads them to, and in its message. The others have the message too.
+        // Rank 0 has the metadata where it reads it to, and in its message. The others have the message too.
         const double held = static_cast<double>(step_bytes_) * reading.together;
         found["memory"] = {{"reader", (choices_.delegated ? 2 : 1 + slots_of_rank_0) * held},
                            {"root", (choices_.delegated ? 2 + slots_of_rank_0 : 1 + slots_of_rank_0) * held}};
@@ -137,8 +137,9 @@ private:
     }
     double decoding() const // of a step
     {
-        const double blob = machine_.decode_blob + job_.experiment.sizes.mean() / machine_.decode_bandwidth;
-        return machine_.decode + job_.experiment.writers * blob;
+        const double metadata =
+            machine_.decode_metadata + job_.experiment.sizes.mean() / machine_.decode_bandwidth;
+        return machine_.decode + job_.experiment.writers * metadata;
     }
 
     // The ranks begin in this order. Then the order is that in which they have ended: who waited in a step
@@ -210,7 +211,7 @@ private:
         Reading reading;
         const auto steps = static_cast<double>(fetch.steps());
         if (choices_.delegated && job_.readers > 1) {
-            const std::uint64_t sizes = 3ULL * job_.experiment.writers; // of the blobs, in the message
+            const std::uint64_t sizes = 3ULL * job_.experiment.writers; // of the metadata, in the message
             reading.broadcast = readers_.broadcast((step_bytes_ + sizes) * fetch.steps());
         }
         if (choices_.places == MetadataPlaces::files) {
@@ -268,12 +269,12 @@ private:
 void require_step_in_memory(const Job& job)
 {
     constexpr double most = std::uint64_t{1} << 42, tebi = std::uint64_t{1} << 40;
-    const double blob = job.experiment.sizes.mean(), step = blob * job.experiment.writers;
+    const double metadata = job.experiment.sizes.mean(), step = metadata * job.experiment.writers;
     if (step <= most) return;
     std::ostringstream text;
     text << std::fixed << std::setprecision(1) << "a step has " << step / tebi
          << " TiB of metadata, and one rank reads all of it: up to " << most / tebi << " TiB are estimated, "
-         << static_cast<std::uint64_t>(most / blob) << " ranks with such blobs";
+         << static_cast<std::uint64_t>(most / metadata) << " ranks with such metadata";
     refuse_job(text.str());
 }
 

@@ -12,7 +12,7 @@ namespace stepstore::sim {
 // The fields of what simulate() gives that users compare, in seconds of a rank and step, and more.
 // The ranks begin each step together. Steps that bring definitions are not in the means.
 //
-// {"engine": "estimated", "writers", "readers", "steps", "blob_bytes", "metadata_bytes",
+// {"engine": "estimated", "writers", "readers", "steps", "rank_bytes", "metadata_bytes",
 //  "stabilisation": {"mean", "exchange", "first", "open"},
 //  "readings": [{"acquisition": {"mean", "open", "parts": {"read", "broadcast"}}}],
 //  "requests": {"writer", "busiest_target", "short_of_buffers", "reader", "together", "bound"},

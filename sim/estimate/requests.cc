@@ -16,7 +16,7 @@ namespace {
 using steps::MetadataPlaces;
 using steps::Objects;
 
-constexpr std::uint64_t description = 130; // bytes of a blob beside the text of the experiment
+constexpr std::uint64_t description = 130; // bytes of metadata beside the text of the experiment
 constexpr std::uint64_t header = steps::metadata_header_size;
 constexpr std::uint64_t side = UINT32_MAX; // the number of the key-value for what has no other place
 constexpr std::uint64_t usual_room = 4096; // of a get whose size is not known
@@ -76,7 +76,7 @@ Requests::Requests(const Machine& machine, const Job& job, const Choices& choice
 {
 }
 
-std::uint64_t Requests::blob_size(std::uint64_t step, std::uint32_t rank) const
+std::uint64_t Requests::metadata_size(std::uint64_t step, std::uint32_t rank) const
 {
     return job_.experiment.sizes.at(step, rank, ranks_) + description;
 }
@@ -85,7 +85,7 @@ std::uint64_t Requests::step_size(std::uint64_t step) const
 {
     std::uint64_t all = 0;
     for (std::uint32_t rank = 0; rank < ranks_; ++rank)
-        all += blob_size(step, rank);
+        all += metadata_size(step, rank);
     return all;
 }
 
@@ -132,7 +132,7 @@ std::vector<Requests::Slot> Requests::slots(std::uint64_t step) const
     }
     std::uint64_t at = begin * (of_ranks ? 0 : step_size(step)); // as if all steps were like this one
     for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
-        const std::uint64_t size = blob_size(step, rank);
+        const std::uint64_t size = metadata_size(step, rank);
         slots[rank] = {of_ranks ? begin * size : at, size};
         at += size;
     }
@@ -152,7 +152,7 @@ steps::Row Requests::row_with(std::uint64_t step) const
     const std::uint64_t first = steps::row_of(step);
     std::vector<std::uint64_t> sizes;
     for (std::uint32_t rank = 0; rank < ranks_; ++rank)
-        sizes.push_back(std::min<std::uint64_t>(steps::room_for(blob_size(first, rank)), choices_.chunk));
+        sizes.push_back(std::min<std::uint64_t>(steps::room_for(metadata_size(first, rank)), choices_.chunk));
     const std::uint64_t begin = first * choices_.chunk;
     return {record, first, std::move(sizes),
             std::vector(of_ranks ? ranks_ : 1, of_ranks ? begin : begin * ranks_)};
@@ -168,10 +168,10 @@ std::vector<Requests::Slot> Requests::adaptive_slots(std::uint64_t step) const
     return slots;
 }
 
-// Such a blob lies in the side object.
+// Such metadata lies in the side object.
 bool Requests::overflows(std::uint64_t step, std::uint32_t rank, const Slot& slot) const
 {
-    return blob_size(step, rank) > slot.bytes;
+    return metadata_size(step, rank) > slot.bytes;
 }
 
 // ---- calls of the library
@@ -252,7 +252,7 @@ std::vector<Calls> Requests::of_writers(std::uint64_t step) const
     if (choices_.places == MetadataPlaces::files) return all;
     if (choices_.places == MetadataPlaces::values) {
         for (std::uint32_t rank = 0; rank < ranks_; ++rank)
-            all[rank].push_back(put(object_of(step, rank), key_of(step, rank), blob_size(step, rank)));
+            all[rank].push_back(put(object_of(step, rank), key_of(step, rank), metadata_size(step, rank)));
         return all;
     }
     const std::vector<Slot> where = slots(step);
@@ -260,8 +260,9 @@ std::vector<Calls> Requests::of_writers(std::uint64_t step) const
     const std::uint64_t overwritten = choices_.in_place ? (job_.experiment.steps - 1) / 2 : 0;
     for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
         const bool elsewhere = overflows(step, rank, where[rank]);
-        if (elsewhere) all[rank].push_back(put(side, key_of(step, rank), blob_size(step, rank)));
-        const Piece piece{object_of(step, rank), where[rank].at, elsewhere ? header : blob_size(step, rank)};
+        if (elsewhere) all[rank].push_back(put(side, key_of(step, rank), metadata_size(step, rank)));
+        const Piece piece{object_of(step, rank), where[rank].at,
+                          elsewhere ? header : metadata_size(step, rank)};
         all[rank].push_back(access({piece}, true, overwritten));
     }
     if (choices_.places == MetadataPlaces::dense)
@@ -329,7 +330,7 @@ void Requests::get_snapshots(std::uint64_t first, std::uint64_t count, Calls& ca
 
 void Requests::get_sizes(std::uint64_t first, std::uint64_t count, Calls& calls) const
 {
-    const std::uint64_t bytes = 28 + ranks_ * (blob_size(first, 0) < (1 << 14) ? 2ULL : 3ULL);
+    const std::uint64_t bytes = 28 + ranks_ * (metadata_size(first, 0) < (1 << 14) ? 2ULL : 3ULL);
     for (std::uint64_t step = first; step < first + count; ++step) {
         const std::string key = "Step" + std::to_string(step);
         const bool alone = count == 1; // its size is not known
@@ -344,7 +345,7 @@ void Requests::get_metadata(std::uint64_t first, std::uint64_t count, Calls& cal
     Calls again;
     for (std::uint64_t step = first; step < first + count; ++step)
         for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
-            const std::uint64_t size = blob_size(step, rank), room = room_before(first, rank);
+            const std::uint64_t size = metadata_size(step, rank), room = room_before(first, rank);
             const std::string key = key_of(step, rank);
             calls.push_back(get(object_of(step, rank), key, room, size, false));
             if (size > room) get_unknown(object_of(step, rank), key, size, again);
@@ -359,7 +360,7 @@ void Requests::read_slots(std::uint64_t first, std::uint64_t count, Calls& calls
     for (std::uint64_t step = first; step < first + count; ++step) {
         const std::vector<Slot> where = slots(step);
         for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
-            const std::uint64_t object = object_of(step, rank), size = blob_size(step, rank);
+            const std::uint64_t object = object_of(step, rank), size = metadata_size(step, rank);
             const std::uint64_t room = std::min(room_before(first, rank), where[rank].bytes);
             pieces.push_back({object, where[rank].at, room});
             if (size <= room) continue;
@@ -372,11 +373,12 @@ void Requests::read_slots(std::uint64_t first, std::uint64_t count, Calls& calls
     append_waiting(calls, std::move(again));
 }
 
-// What a reader makes room for: the blob of the step before it, and somewhat more. Of dense blobs it knows.
+// What a reader makes room for: the metadata of the step before it, and somewhat more. Of dense metadata it
+// knows.
 std::uint64_t Requests::room_before(std::uint64_t step, std::uint32_t rank) const
 {
     if (choices_.places == MetadataPlaces::dense) return UINT64_MAX;
-    const std::uint64_t before = blob_size(step == 0 ? 0 : step - 1, rank);
+    const std::uint64_t before = metadata_size(step == 0 ? 0 : step - 1, rank);
     return choices_.places == MetadataPlaces::rows ? before + before / 64 + 64 : steps::room_for(before);
 }
 

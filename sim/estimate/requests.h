@@ -42,8 +42,8 @@ public:
     std::vector<Calls> of_writers(std::uint64_t step) const;
     // Of one reader.
     Calls of_reader(const Fetch& fetch) const;
-    // Of the blob of a rank, as it is stored.
-    std::uint64_t blob_size(std::uint64_t step, std::uint32_t rank) const;
+    // Of the metadata of a rank, as it is stored.
+    std::uint64_t metadata_size(std::uint64_t step, std::uint32_t rank) const;
     std::uint64_t step_size(std::uint64_t step) const;
     // The first step after those that are read together at most.
     std::uint64_t end_of_row(std::uint64_t step) const;

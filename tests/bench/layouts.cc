@@ -1,6 +1,6 @@
-// The experiment of `stepstore bench layouts`: its blobs, its points, and one rank of it.
-#include "layouts/blobs.h"
+// The experiment of `stepstore bench layouts`: its metadata, its points, and one rank of it.
 #include "layouts/experiment.h"
+#include "layouts/metadata.h"
 #include "layouts/points.h"
 #include "layouts/summary.h"
 #include "stepstore/error.h"
@@ -16,18 +16,18 @@
 namespace stepstore::bench {
 namespace {
 
-TEST(BlobSizes, OneSizeIsEveryRanks)
+TEST(MetadataSizes, OneSizeIsEveryRanks)
 {
-    const BlobSizes sizes("56k");
+    const MetadataSizes sizes("56k");
     EXPECT_EQ(sizes.at(0, 0, 8), 56U << 10);
     EXPECT_EQ(sizes.at(7, 3, 8), 56U << 10);
     EXPECT_EQ(sizes.most(), 56U << 10);
     EXPECT_EQ(sizes.mean(), 56 << 10);
 }
 
-TEST(BlobSizes, ARangeIsSpreadEvenlyOverStepsAndRanks)
+TEST(MetadataSizes, ARangeIsSpreadEvenlyOverStepsAndRanks)
 {
-    const BlobSizes sizes("1000..2000"), again("1000..2000");
+    const MetadataSizes sizes("1000..2000"), again("1000..2000");
     std::uint64_t least = UINT64_MAX, most = 0, sum = 0;
     for (std::uint64_t step = 0; step < 1000; ++step) {
         for (std::uint32_t rank = 0; rank < 8; ++rank) {
@@ -45,12 +45,12 @@ TEST(BlobSizes, ARangeIsSpreadEvenlyOverStepsAndRanks)
     EXPECT_NEAR(static_cast<double>(sum) / 8000, sizes.mean(), 20);
 }
 
-TEST(BlobSizes, AFileGivesEachRankInTurnASize)
+TEST(MetadataSizes, AFileGivesEachRankInTurnASize)
 {
     const stepstore::testing::TemporaryDirectory directory;
     const std::string file = directory / "sizes";
     std::ofstream(file) << "100\n200\n1k\n";
-    const BlobSizes sizes("@" + file);
+    const MetadataSizes sizes("@" + file);
     EXPECT_EQ(sizes.at(0, 0, 2), 100U);
     EXPECT_EQ(sizes.at(0, 1, 2), 200U);
     EXPECT_EQ(sizes.at(1, 0, 2), 1024U);
@@ -59,20 +59,20 @@ TEST(BlobSizes, AFileGivesEachRankInTurnASize)
     EXPECT_EQ(sizes.most(), 1024U);
 }
 
-TEST(BlobSizes, WhatIsNoSizeIsRefused)
+TEST(MetadataSizes, WhatIsNoSizeIsRefused)
 {
     const stepstore::testing::TemporaryDirectory directory;
     const std::string file = directory / "sizes";
     std::ofstream(file) << "\n";
     for (const std::string text : {"", "15", "65M", "5x", "-5", "5kk", "99999999999999999999", "200..100",
                                    "..", "1k..", "@/no/file", "18014398509481985M"})
-        EXPECT_THROW(BlobSizes{text}, std::runtime_error) << text;
-    EXPECT_THROW(BlobSizes{"@" + file}, std::runtime_error);
+        EXPECT_THROW(MetadataSizes{text}, std::runtime_error) << text;
+    EXPECT_THROW(MetadataSizes{"@" + file}, std::runtime_error);
 }
 
-TEST(BlobText, NoTwoAreAlike)
+TEST(MetadataText, NoTwoAreAlike)
 {
-    BlobText text(5000);
+    MetadataText text(5000);
     std::set<std::string> seen;
     for (std::uint64_t step = 0; step < 50; ++step)
         for (std::uint32_t rank = 0; rank < 4; ++rank)
@@ -107,7 +107,7 @@ TEST(Points, AnUnknownParameterIsRefused)
     EXPECT_THROW(set_parameters(options, "Layout=no"), Error);
 }
 
-// Blobs that a reader gives back, one of them altered where `altered` says so.
+// Metadata that a reader gives back, of one rank altered where `altered` says so.
 class Fixed final : public StepReader {
 public:
     Fixed(const Experiment& experiment, std::uint64_t steps, std::uint64_t altered)
@@ -115,12 +115,12 @@ public:
     {
     }
     bool begin_step() override { return ++begun_ <= steps_; }
-    std::string_view blob(std::uint32_t writer) override
+    std::string_view metadata(std::uint32_t writer) override
     {
         const std::uint64_t step = begun_ - 1;
-        blob_ = text_.text(step, writer, experiment_.sizes.at(step, writer, experiment_.writers));
-        if (step == altered_) blob_.back() ^= 1;
-        return blob_;
+        metadata_ = text_.text(step, writer, experiment_.sizes.at(step, writer, experiment_.writers));
+        if (step == altered_) metadata_.back() ^= 1;
+        return metadata_;
     }
     void end_step() override {}
     void close() override {}
@@ -128,8 +128,8 @@ public:
 private:
     const Experiment& experiment_;
     std::uint64_t steps_, altered_, begun_ = 0;
-    BlobText text_;
-    std::string blob_;
+    MetadataText text_;
+    std::string metadata_;
 };
 
 RankTimes read_fixed(const Experiment& experiment, std::uint64_t steps, std::uint64_t altered)
@@ -139,9 +139,9 @@ RankTimes read_fixed(const Experiment& experiment, std::uint64_t steps, std::uin
                       {});
 }
 
-TEST(Experiment, FindsBlobsAndStepsThatAreOther)
+TEST(Experiment, FindsMetadataAndStepsThatAreOther)
 {
-    const Experiment experiment{10, 2, BlobSizes("100..200"), false};
+    const Experiment experiment{10, 2, MetadataSizes("100..200"), false};
     EXPECT_EQ(read_fixed(experiment, 10, UINT64_MAX).steps.size(), 10U);
     EXPECT_THROW(read_fixed(experiment, 10, 7), std::runtime_error);
     EXPECT_THROW(read_fixed(experiment, 9, UINT64_MAX), std::runtime_error);
@@ -154,7 +154,7 @@ TEST_P(EachPoint, GoesThroughTheTimestepEngine)
 {
     const stepstore::testing::TemporaryDirectory directory;
     const std::string location = directory / "pool";
-    const Experiment experiment{12, 2, BlobSizes("100..100k"), true};
+    const Experiment experiment{12, 2, MetadataSizes("100..100k"), true};
     StreamOptions stream;
     set_parameters(stream, GetParam());
     std::atomic<unsigned> looks = 0;
@@ -197,7 +197,7 @@ Measured of(double open, std::initializer_list<double> seconds)
 
 TEST(Summary, TakesTheFirstStepAsAOneOffCostOfWriters)
 {
-    const Experiment experiment{3, 2, BlobSizes("1000"), false};
+    const Experiment experiment{3, 2, MetadataSizes("1000"), false};
     const Json found = stabilisation({of(5, {9, 1, 3}), of(7, {11, 2, 6})}, experiment);
     EXPECT_DOUBLE_EQ(found["mean"], 3);
     EXPECT_DOUBLE_EQ(found["most"], 6);
@@ -211,7 +211,7 @@ TEST(Summary, TakesTheFirstStepAsAOneOffCostOfWriters)
 
 TEST(Summary, CountsAllStepsOfReadersAndWhatTheyReadWhenTheyOpen)
 {
-    const Experiment experiment{2, 4, BlobSizes("1000"), false};
+    const Experiment experiment{2, 4, MetadataSizes("1000"), false};
     const std::vector<Measured> readers = {of(6, {3, 1})};
     EXPECT_DOUBLE_EQ(acquisition(readers, experiment, false)["mean"], 2);
     EXPECT_DOUBLE_EQ(acquisition(readers, experiment, true)["mean"], 5);

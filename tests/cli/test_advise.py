@@ -96,7 +96,7 @@ def test_where_every_rank_reads_the_estimate_is_rougher():
 
 
 @simulated
-def test_blobs_that_differ_are_estimated_too():
+def test_sizes_that_differ_are_estimated_too():
     require_near(both(jobs(("kv", "array-aligned"), 64, "2k..12k", "ReadAhead=0")))
 
 
@@ -105,7 +105,7 @@ def advised(cli, *options):
 
 
 def test_the_advice_is_the_fastest_of_what_was_compared(cli):
-    found = advised(cli, "--ranks", 256, "--blob", "5k", "--steps", 100)
+    found = advised(cli, "--ranks", 256, "--metadata", "5k", "--steps", 100)
     times = [one["end_to_end"] for one in found["predictions"]]
     assert times == sorted(times)
     assert found["advice"]["end_to_end"] <= times[0] * 1.03
@@ -116,20 +116,20 @@ def test_the_advice_is_the_fastest_of_what_was_compared(cli):
 
 
 def test_what_is_advised_can_be_written(cli):
-    settings = advised(cli, "--ranks", 2, "--blob", "90k", "--steps", 10)["settings"]
+    settings = advised(cli, "--ranks", 2, "--metadata", "90k", "--steps", 10)["settings"]
     chosen = dict(pair.split("=") for pair in settings.split(","))
     point = ",".join(f"{name}={value}" for name, value in chosen.items())
     options = ("--writers", 1, "--steps", 3, "--sizes", "90k", "--rounds", 1, "--no-bp5", "--points", point)
     assert cli("bench", "layouts", "--json", *options).json
 
 
-def test_large_blobs_get_a_chunk_that_holds_them(cli):
+def test_large_metadata_gets_a_chunk_that_holds_them(cli):
     found = advised(
-        cli, "--ranks", 64, "--blob", "200k", "--points", "array-aligned", "array-aligned,ChunkSize=256k"
+        cli, "--ranks", 64, "--metadata", "200k", "--points", "array-aligned", "array-aligned,ChunkSize=256k"
     )
     assert found["settings"] == "Layout=array-aligned,ChunkSize=256k"
     assert found["predictions"][1]["times_slower"] > 1.5
-    chosen = advised(cli, "--ranks", 64, "--blob", "200k")
+    chosen = advised(cli, "--ranks", 64, "--metadata", "200k")
     assert all(
         "ChunkSize=256k" in one["parameters"]
         for one in chosen["predictions"]
@@ -139,7 +139,7 @@ def test_large_blobs_get_a_chunk_that_holds_them(cli):
 
 def test_a_hundred_thousand_ranks_take_less_than_a_minute(cli):
     begin = time.monotonic()
-    found = advised(cli, "--ranks", 100_000, "--blob", "5k", "--steps", 1000, "--servers", 1000)
+    found = advised(cli, "--ranks", 100_000, "--metadata", "5k", "--steps", 1000, "--servers", 1000)
     assert time.monotonic() - begin < 60 * 5  # a test is no measurement: the machine may be busy
     assert found["servers"] == 1000
     notes = " ".join(found["notes"])
@@ -148,7 +148,7 @@ def test_a_hundred_thousand_ranks_take_less_than_a_minute(cli):
 
 
 def test_memory_that_is_short_turns_reading_ahead_off(cli):
-    options = ("--ranks", 1024, "--blob", "5k", "--steps", 100)
+    options = ("--ranks", 1024, "--metadata", "5k", "--steps", 100)
     free = advised(cli, *options)
     assert "ReadAhead=0" not in free["settings"]
     needed = max(free["advice"]["memory"].values())
@@ -161,7 +161,7 @@ def test_memory_that_is_short_turns_reading_ahead_off(cli):
 
 def test_servers_change_what_is_predicted(cli):
     one, many = (
-        advised(cli, "--ranks", 512, "--blob", "56k", "--servers", servers, "--points", "kv")["advice"]
+        advised(cli, "--ranks", 512, "--metadata", "56k", "--servers", servers, "--points", "kv")["advice"]
         for servers in (1, 20)
     )
     assert one["stabilisation"] > 5 * many["stabilisation"]
@@ -169,14 +169,14 @@ def test_servers_change_what_is_predicted(cli):
 
 @simulated
 def test_the_simulation_can_be_asked(cli):
-    options = ("--ranks", 16, "--blob", "5k", "--steps", 40, "--points", "layouts")
+    options = ("--ranks", 16, "--metadata", "5k", "--steps", 40, "--points", "layouts")
     asked, guessed = advised(cli, *options, "--simulate"), advised(cli, *options)
     assert all(one["simulated"] for one in asked["predictions"])
     assert asked["advice"]["end_to_end"] == pytest.approx(guessed["advice"]["end_to_end"], rel=NEAR)
     assert asked["advice"]["end_to_end"] != guessed["advice"]["end_to_end"]
 
 
-def test_a_stream_tells_ranks_blobs_and_steps(cli):
+def test_a_stream_tells_ranks_metadata_and_steps(cli):
     program = os.path.join(os.environ["STEPSTORE_TEST_BIN"], "stepstore-bench-layouts")
     if not os.path.exists(program):
         pytest.skip("needs MPI")
@@ -194,7 +194,7 @@ def test_a_stream_tells_ranks_blobs_and_steps(cli):
     subprocess.run([*line, "--steps=6", "--size=3k", f"--location={place}"], check=True, capture_output=True)
     found = advised(cli, "--stream", place)
     assert (found["ranks"], found["reader_ranks"], found["steps"]) == (2, 2, 6)
-    assert 3072 < found["blob_bytes"] < 3600
+    assert 3072 < found["rank_bytes"] < 3600
     more = advised(cli, "--stream", place, "--steps", 50, "--reader-ranks", 7)
     assert (more["reader_ranks"], more["steps"]) == (7, 50)
 
@@ -213,35 +213,41 @@ def test_without_the_simulator_one_line_says_what_is_missing(monkeypatch):
 
 @pytest.mark.skipif(os.environ.get("STEPSTORE_TEST_SIMULATE") == "1", reason="SimGrid is there")
 def test_a_build_without_simgrid_says_so(cli):
-    for command in (("simulate",), ("advise", "--ranks", 2, "--blob", "5k", "--simulate")):
+    for command in (("simulate",), ("advise", "--ranks", 2, "--metadata", "5k", "--simulate")):
         assert "install libsimgrid-dev" in cli(*command, code=3).err
 
 
 def test_the_table_says_what_to_take_and_why(cli):
-    text = cli("advise", "--ranks", 64, "--blob", "5k").out
+    text = cli("advise", "--ranks", 64, "--metadata", "5k").out
     assert "take Layout=" in text and "for a step end to end" in text and "- A reader rank holds" in text
 
 
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (("--ranks", "0", "--blob", "5k"), "--ranks: '0' is no whole number from 1 to 1048576"),
-        (("--ranks", "56k", "--blob", "5k"), "--ranks: '56k' is no whole number from 1 to 1048576"),
-        (("--ranks", "9999999", "--blob", "5k"), "--ranks: '9999999' is no whole number from 1 to 1048576"),
-        (("--ranks", "8", "--blob", "56KB"), "--blob: '56KB' is no size from 16 to 67108864 bytes, such as"),
-        (("--ranks", "8", "--blob", "0"), "--blob: '0' is no size from 16"),
-        (("--ranks", "8", "--blob", "1G"), "--blob: '1G' is no size from 16"),
+        (("--ranks", "0", "--metadata", "5k"), "--ranks: '0' is no whole number from 1 to 1048576"),
+        (("--ranks", "56k", "--metadata", "5k"), "--ranks: '56k' is no whole number from 1 to 1048576"),
         (
-            ("--ranks", "8", "--blob", "5k", "--servers", "0"),
+            ("--ranks", "9999999", "--metadata", "5k"),
+            "--ranks: '9999999' is no whole number from 1 to 1048576",
+        ),
+        (
+            ("--ranks", "8", "--metadata", "56KB"),
+            "--metadata: '56KB' is no size from 16 to 67108864 bytes, such as",
+        ),
+        (("--ranks", "8", "--metadata", "0"), "--metadata: '0' is no size from 16"),
+        (("--ranks", "8", "--metadata", "1G"), "--metadata: '1G' is no size from 16"),
+        (
+            ("--ranks", "8", "--metadata", "5k", "--servers", "0"),
             "--servers: '0' is no whole number from 1 to 65536",
         ),
-        (("--ranks", "8", "--blob", "5k", "--steps", "-1"), "--steps"),
-        (("--ranks", "8", "--blob", "5k", "--memory", "1"), "--memory: '1' is no size from 1048576"),
-        (("--ranks", "8"), "give --ranks and --blob, or --stream LOCATION"),
-        (("--ranks", "8", "--stream", "x"), "--stream takes ranks and blobs from the stream"),
-        (("--ranks", "8", "--blob", "5k", "--points", "sideways"), "sideways"),
+        (("--ranks", "8", "--metadata", "5k", "--steps", "-1"), "--steps"),
+        (("--ranks", "8", "--metadata", "5k", "--memory", "1"), "--memory: '1' is no size from 1048576"),
+        (("--ranks", "8"), "give --ranks and --metadata, or --stream LOCATION"),
+        (("--ranks", "8", "--stream", "x"), "--stream takes ranks and metadata from the stream"),
+        (("--ranks", "8", "--metadata", "5k", "--points", "sideways"), "sideways"),
         (
-            ("--ranks", "5000", "--blob", "5k", "--simulate"),
+            ("--ranks", "5000", "--metadata", "5k", "--simulate"),
             "--simulate: 5000 ranks take too long: it takes up to 1024",
         ),
     ],
@@ -254,13 +260,13 @@ def test_wrong_usage_is_refused_by_the_option_and_its_range(cli, options, says):
     ("options", "code", "says"),
     [
         (
-            ("--ranks", "8", "--blob", "5k", "--parameter", "targets=0"),
+            ("--ranks", "8", "--metadata", "5k", "--parameter", "targets=0"),
             1,
             "targets is 0, but must be a number from 1",
         ),
-        (("--ranks", "8", "--blob", "5k", "--cluster", "nowhere"), 1, "no cluster 'nowhere'"),
+        (("--ranks", "8", "--metadata", "5k", "--cluster", "nowhere"), 1, "no cluster 'nowhere'"),
         (("--stream", "nowhere"), 3, "nowhere"),
-        (("--ranks", "1000000", "--blob", "64M"), 1, "a step has 61.0 TiB of metadata"),
+        (("--ranks", "1000000", "--metadata", "64M"), 1, "a step has 61.0 TiB of metadata"),
     ],
 )
 def test_what_cannot_be_estimated_is_refused(cli, options, code, says):

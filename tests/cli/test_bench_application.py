@@ -14,7 +14,7 @@ import pytest
 from stepstore.lab.application import amr_analysis
 from stepstore.lab.application import benchmark as application
 from stepstore.lab.application.runs import BP5, Measured
-from stepstore.lab.application.scale import AtScale, BlobModel
+from stepstore.lab.application.scale import AtScale, MetadataModel
 from stepstore.lab.benchmarks.mpi import engine, launcher
 from stepstore.paths import plugin_directory, program
 from stepstore.lab.simulation.experiments import ALIGNED, KV, POSIX
@@ -227,7 +227,7 @@ def test_measured_and_simulated_with_figures(cli):
         assert [one["ranks"] for one in found["simulated"]["ranks"]] == [8, 16]
         for one in found["simulated"]["ranks"]:
             assert all(0 < share < 100 for share in one["share_percent"].values())
-            assert one["data_bytes"] > 0 and one["blob_bytes"]["least"] >= 16
+            assert one["data_bytes"] > 0 and one["rank_bytes"]["least"] >= 16
     assert not list(cli.directory.glob("stepstore-bench-*"))
 
 
@@ -249,10 +249,10 @@ def test_what_cannot_be_run_is_refused_before_anything_runs(cli, options, says):
 def test_sizes_of_blobs_are_learned_from_boxes():
     rows = [(100 + 30 * boxes + 20 * new + 5 * before, boxes, new, before)
             for boxes in (3, 7, 20) for new in (0, 3) for before in (0, 2)]  # fmt: skip
-    model = BlobModel([Measured("kv", 1, 1, rows)])
+    model = MetadataModel([Measured("kv", 1, 1, rows)])
     assert model.explained == pytest.approx(1)
     assert model(10, 4, 2) == 100 + 300 + 80 + 10
-    assert model(-100, 0, 0) == 16  # a blob has at least its mark
+    assert model(-100, 0, 0) == 16  # at least the mark
 
 
 def test_share_and_the_bandwidth_that_gives_it():

@@ -95,9 +95,9 @@ def test_points_and_bp5(run, cli):
             == len(measured["reading"]["acquisition"]["by_step"])
             == 6
         )
-        assert measured["allocated_bytes"] > 2 * 6 * measured["blob_bytes"]
+        assert measured["allocated_bytes"] > 2 * 6 * measured["rank_bytes"]
         if one["parameters"]:
-            assert measured["blob_bytes"] < measured["metadata_bytes"] < measured["blob_bytes"] + 600
+            assert measured["rank_bytes"] < measured["metadata_bytes"] < measured["rank_bytes"] + 600
             posix = one["parameters"].startswith("Layout=posix")
             assert posix or sum(target["updates"] for target in measured["targets"]) >= 12
             assert posix or sum(target["fetches"] for target in measured["reading"]["targets"]) >= 2
@@ -181,7 +181,7 @@ def test_presets_and_their_figures(run, tmp_path, preset):
     if preset == "storage":
         assert points >= {"array", "kv", "posix"}
         written = 2 * 25 * (5 << 10)
-        assert all(float(row["written_bytes"]) == written for row in rows if row["blobs"] == "5k")
+        assert all(float(row["written_bytes"]) == written for row in rows if row["metadata"] == "5k")
         assert all(float(row["file_system_bytes"]) > float(row["written_bytes"]) for row in rows)
     else:
         steps = [int(row["first_step"]) for row in rows if row["point"] == "array-aligned"]

@@ -44,7 +44,7 @@ def test_a_measured_machine_is_compared_with_what_it_takes(cli, measured):
 
 
 def test_a_measured_machine_can_be_asked_for_advice(cli, measured):
-    found = cli("advise", "--cluster", measured, "--ranks", 4, "--blob", "5k", "--json").json
+    found = cli("advise", "--cluster", measured, "--ranks", 4, "--metadata", "5k", "--json").json
     assert found["cluster"] == "here" and found["advice"]["end_to_end"] > 0
 
 

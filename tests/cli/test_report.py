@@ -141,7 +141,7 @@ def test_what_could_not_be_run_is_said_in_the_page(cli, tmp_path):
 
 
 def test_a_report_goes_on_where_it_was_interrupted(cli):
-    advice = "advise --ranks 64 --blob 5k --servers 10"
+    advice = "advise --ranks 64 --metadata 5k --servers 10"
     made = draw_all(cli.directory / "page-figures", advice)
     said = cli("report", "page.html", "--resume", "--quick")
     assert f"{made + 1} figures" in said.out or "left out" in said.err
@@ -163,14 +163,14 @@ def test_advice_is_drawn_with_its_reason(cli, tmp_path):
 
     point = {"point": "kv", "parameters": "Layout=kv", "stabilisation": 1e-3, "acquisition": 2e-3}
     advice = {
-        "ranks": 1024, "servers": 10, "blob_bytes": 5120.0, "settings": "Layout=kv",
+        "ranks": 1024, "servers": 10, "rank_bytes": 5120.0, "settings": "Layout=kv",
         "reason": "It asks for less.", "notes": ["A reader needs 5 MiB."],
         "predictions": [{**point, "point": "posix", "stabilisation": 9e-3}, point],
     }  # fmt: skip
-    draw_advice(advice, tmp_path, "stepstore advise --ranks 1024 --blob 5k")
+    draw_advice(advice, tmp_path, "stepstore advise --ranks 1024 --metadata 5k")
     assert "1 figures, 0 statements" in report(cli, "--from", tmp_path).out
     page = (cli.directory / "page.html").read_text()
-    assert "1,024 ranks, blobs of 5.0 KiB, 10 servers: take Layout=kv" in page
+    assert "1,024 ranks, metadata of 5.0 KiB, 10 servers: take Layout=kv" in page
     assert "It asks for less. A reader needs 5 MiB." in page and "Advice before a job" in page
 
 

@@ -106,7 +106,7 @@ def test_a_file_is_written_by_rank_0_and_read_by_the_window(cli):
     )
     found = times(cli, cluster, "--writers", 4, "--points", "posix")
     written, read = found["stabilisation"]["by_step"], found["reading"]["acquisition"]["by_step"]
-    assert written[1] == pytest.approx(3 * MILLISECOND)  # sizes, blobs, and the index
+    assert written[1] == pytest.approx(3 * MILLISECOND)  # sizes, metadata, and the index
     assert read[0] > MILLISECOND / 2 and read[1:] == pytest.approx([0, 0], abs=1e-9)  # all in the window
 
 
@@ -117,13 +117,13 @@ def test_ranks_of_one_machine_share_its_processors(cli):
         slice=MILLISECOND,
         ranks_per_node=8,
         encode=MILLISECOND,
-        decode_blob=MILLISECOND,
+        decode_metadata=MILLISECOND,
         buffers=1,
     )
     found = times(cli, cluster, "--writers", 4, "--readers", 2, "--points", "kv,ReadAhead=0")
     # Two work at a time, and each lets the others go first when it has worked for a slice.
     assert found["stabilisation"]["by_step"][2] == pytest.approx(2 * MILLISECOND)
-    # Each reader reads for itself, and works on 4 blobs.
+    # Each reader reads for itself, and works on the metadata of 4 ranks.
     assert found["reading"]["acquisition"]["by_step"][2] == pytest.approx(4 * MILLISECOND)
     assert found["reading"]["acquisition"]["parts"]["broadcast"] == 0
 

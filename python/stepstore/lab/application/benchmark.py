@@ -13,7 +13,7 @@ from typing import Any
 from stepstore.console import emit_json, show, table
 from stepstore.lab.application.figures import draw_plane, draw_scale, draw_times
 from stepstore.lab.application.runs import BP5, Application, Measured
-from stepstore.lab.application.scale import OVER, PUBLISHED_SHARE, AtScale, BlobModel, simulated
+from stepstore.lab.application.scale import OVER, PUBLISHED_SHARE, AtScale, MetadataModel, simulated
 from stepstore.lab.benchmarks import memory
 from stepstore.lab.benchmarks.layout_figures import require_matplotlib
 from stepstore.lab.benchmarks.layout_points import all_layouts
@@ -27,7 +27,7 @@ from stepstore.lab.simulation.run import Simulator
 
 LAYOUTS = [one.name for one in all_layouts()]
 _DEFAULT = LAYOUTS[0]
-_Scale = tuple[BlobModel, list[AtScale]]
+_Scale = tuple[MetadataModel, list[AtScale]]
 _REFERENCE_RATIO = PUBLISHED_SHARE / 4.5  # of POSIX's share to that of KV and of aligned
 
 
@@ -89,7 +89,7 @@ def _check(parser: Parser, options: Namespace) -> None:
     if options.directory and not os.path.isdir(options.directory):
         parser.error(f"there is no directory {options.directory}: make it, or name another")
     if options.scale and options.outputs < 4:
-        parser.error("--outputs: give at least 4, or --scale 0: sizes of blobs are learned from them")
+        parser.error("--outputs: give at least 4, or --scale 0: sizes of metadata are learned from them")
     if options.scale:
         load(named(options.cluster))
     if options.figures:
@@ -112,7 +112,7 @@ def _measure(options: Namespace, program: Application) -> tuple[dict[str, list[M
 def _scale(options: Namespace, runs: dict[str, list[Measured]], program: Application) -> _Scale | None:
     if not options.scale:
         return None
-    model = BlobModel([one for measured in runs.values() for one in measured])
+    model = MetadataModel([one for measured in runs.values() for one in measured])
     size = options.scale_size
     seeds = max(1, round(size**3 / 220_000))
     problem = [f"L={size}", "block=4", f"seeds={seeds}", "plotgap=5", "regrid=5", "steps=30"]
@@ -196,12 +196,12 @@ def _scale_json(scale: _Scale | None, options: Namespace) -> dict[str, Any] | No
     bandwidth = 1e9 * options.bandwidth
     return {
         "bandwidth": bandwidth,
-        "blob_model": {"weights": list(map(float, model.weights)), "explained": model.explained},
+        "metadata_model": {"weights": list(map(float, model.weights)), "explained": model.explained},
         "ranks": [
             {
                 "ranks": one.ranks,
                 "data_bytes": one.data_bytes,
-                "blob_bytes": _spread(one.blobs),
+                "rank_bytes": _spread(one.metadata),
                 "stabilisation_ms": one.stabilisation,
                 "share_percent": {name: one.share(name, bandwidth) for name in one.stabilisation},
             }
@@ -222,8 +222,8 @@ def _show_scale(scale: _Scale, options: Namespace) -> None:
     last = found[-1]
     show(
         f"stabilisation, and its share with data at {options.bandwidth:g} GB/s; at {last.ranks} ranks an "
-        f"output has {last.data_bytes / 1e6:.0f} MB of data, and blobs of "
-        f"{min(last.blobs)} to {max(last.blobs)} bytes (mean {statistics.mean(last.blobs):.0f})"
+        f"output has {last.data_bytes / 1e6:.0f} MB of data, and each rank metadata of "
+        f"{min(last.metadata)} to {max(last.metadata)} bytes (mean {statistics.mean(last.metadata):.0f})"
     )
     at = last.bandwidth_of(POSIX.name, PUBLISHED_SHARE)
     show(
@@ -246,8 +246,8 @@ def _statements(
                 "a complete application: BP5's stabilisation over the default layout's",
                 statistics.median(times),
                 "measured",
-                "the reference: its file engine over KV and aligned. Here each rank stores its own blob, and "
-                "waits for no other",
+                "the reference: its file engine over KV and aligned. Here each rank stores its own metadata, "
+                "and waits for no other",
             )
         )
     if found and found[-1].ranks >= 1024:
@@ -260,8 +260,8 @@ def _statements(
                     f"where POSIX has {PUBLISHED_SHARE:g} %",
                     PUBLISHED_SHARE / last.share(engine.name, at),
                     "simulated",
-                    f"the application's own blobs, mean {statistics.mean(last.blobs):.0f} bytes; data at "
-                    f"{at / 1e9:.1f} GB/s. Of {last.stabilisation[engine.name]:.2f} ms, "
+                    f"the application's own metadata, mean {statistics.mean(last.metadata):.0f} bytes; data "
+                    f"at {at / 1e9:.1f} GB/s. Of {last.stabilisation[engine.name]:.2f} ms, "
                     f"{last.once[engine.name]:.2f} ms are the connections of the first output, spread over "
                     f"{OVER:,}",
                 )

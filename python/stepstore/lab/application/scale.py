@@ -20,16 +20,18 @@ ENGINES = (POSIX, KV, DENSE, ALIGNED, OURS)
 PUBLISHED_SHARE = 21.0  # percent, of POSIX at 1,024 ranks
 OVER = 1000  # outputs over which the first one's cost is spread, as in the reference's averages
 _SETTLED = 3  # outputs until all processes are connected
-_LEAST_BLOB = 16
+_LEAST = 16
 
 
-class BlobModel:
+class MetadataModel:
     """Bytes of metadata by the boxes of a rank, as the measured runs stored them."""
 
     def __init__(self, runs: list[Measured]):
         rows = np.array([row for run in runs for row in run.metadata])
         if len(rows) < 8:
-            raise CommandError("too few outputs to learn the sizes of blobs from: give at least 4 --outputs")
+            raise CommandError(
+                "too few outputs to learn the sizes of metadata from: give at least 4 --outputs"
+            )
         known = np.c_[np.ones(len(rows)), rows[:, 1:]]
         self.weights = np.linalg.lstsq(known, rows[:, 0], rcond=None)[0]
         left = rows[:, 0] - known @ self.weights
@@ -37,7 +39,7 @@ class BlobModel:
         self.explained = 1 - float(left @ left) / max(float(spread @ spread), 1e-9)
 
     def __call__(self, boxes: float, changed: float, changed_before: float) -> int:
-        return max(_LEAST_BLOB, round(float(self.weights @ [1, boxes, changed, changed_before])))
+        return max(_LEAST, round(float(self.weights @ [1, boxes, changed, changed_before])))
 
 
 @dataclass
@@ -46,7 +48,7 @@ class AtScale:
 
     ranks: int
     data_bytes: float  # of all ranks, in an output
-    blobs: list[int]  # of each rank, output after output
+    metadata: list[int]  # of each rank, output after output
     stabilisation: dict[str, float]
     once: dict[str, float]  # of it, what the first output costs more, spread over the run
 
@@ -61,19 +63,19 @@ class AtScale:
 
 
 def simulated(
-    application: Application, model: BlobModel, simulator: Simulator, ranks: list[int], problem: list[str]
+    application: Application, model: MetadataModel, simulator: Simulator, ranks: list[int], problem: list[str]
 ) -> list[AtScale]:
     run = application.decomposed(problem, ranks)
     return [_at_scale(run, count, model, simulator) for count in ranks]
 
 
-def _at_scale(run: dict[str, Any], ranks: int, model: BlobModel, simulator: Simulator) -> AtScale:
+def _at_scale(run: dict[str, Any], ranks: int, model: MetadataModel, simulator: Simulator) -> AtScale:
     parts = [one["parts"][str(ranks)] for one in run["outputs"]]
-    blobs = [model(*features(parts, step, rank)) for step in range(1, len(parts)) for rank in range(ranks)]
+    metadata = [model(*features(parts, step, rank)) for step in range(1, len(parts)) for rank in range(ranks)]
     cells = statistics.mean(sum(part["cells"]) for part in parts)
     with tempfile.TemporaryDirectory(prefix="stepstore-") as folder:
         sizes = Path(folder) / "sizes"
-        sizes.write_text("\n".join(map(str, blobs)))
+        sizes.write_text("\n".join(map(str, metadata)))
         common = {"writers": ranks, "readers": 0, "steps": len(parts) - 1, "size": f"@{sizes}", "read": ""}
         jobs: list[tuple[dict[str, Any], dict[str, float]]] = [
             ({**common, "set": engine.writer}, {}) for engine in ENGINES
@@ -86,4 +88,4 @@ def _at_scale(run: dict[str, Any], ranks: int, model: BlobModel, simulator: Simu
         steady[engine.name] = 1e3 * mean
         once[engine.name] = 1e3 * (written["first"] - mean) / OVER
     times = {name: steady[name] + once[name] for name in steady}
-    return AtScale(ranks, cells * run["cell_bytes"], blobs, times, once)
+    return AtScale(ranks, cells * run["cell_bytes"], metadata, times, once)

@@ -43,7 +43,7 @@ def draw(preset: str | None, outcomes: list[Outcome], directory: Path, caption: 
     for number, size in enumerate(dict.fromkeys(one.size for one in outcomes)):
         name = size if size.isalnum() else str(number)
         chosen = [one for one in outcomes if one.size == size]
-        made += _draw_bars(chosen, directory / f"end-to-end-{name}", f"blobs of {size}; {caption}")
+        made += _draw_bars(chosen, directory / f"end-to-end-{name}", f"metadata of {size}; {caption}")
     return made
 
 
@@ -84,7 +84,7 @@ def _draw_bars(outcomes: list[Outcome], path: Path, caption: str) -> list[Path]:
     axis.set_title(f"Metadata end to end: {caption}", loc="left", fontsize=9)
     figure.legend(frameon=False, loc="outside lower center", ncols=2)
     rows: list[tuple[Any, ...]] = [
-        ("blobs", "point", "round", "stabilisation_ms", "acquisition_ms", "end_to_end_ms")
+        ("metadata", "point", "round", "stabilisation_ms", "acquisition_ms", "end_to_end_ms")
     ]
     for one in outcomes:
         acquired: Sequence[float | None] = one.acquisition() or [None] * len(one.written)
@@ -96,7 +96,7 @@ def _draw_bars(outcomes: list[Outcome], path: Path, caption: str) -> list[Path]:
 def _draw_course(outcomes: list[Outcome], path: Path, caption: str, acquired: bool) -> list[Path]:
     figure, axes = blank_figure(9 if acquired else 7, 3.8, 2 if acquired else 1)
     rows: list[tuple[Any, ...]] = [
-        ("blobs", "point", "first_step", "steps", "stabilisation_ms", "acquisition_ms")
+        ("metadata", "point", "first_step", "steps", "stabilisation_ms", "acquisition_ms")
     ]
     for one, colour in zip(outcomes, COLOURS * len(outcomes), strict=False):
         parts = windows(one, min(_CURVES, one.written[0]["steps"]))
@@ -119,7 +119,7 @@ def _draw_course(outcomes: list[Outcome], path: Path, caption: str, acquired: bo
 def _draw_space(outcomes: list[Outcome], path: Path, caption: str) -> list[Path]:
     sizes = list(dict.fromkeys(one.size for one in outcomes))
     figure, axes = blank_figure(4.5 * len(sizes), 0.4 * len(outcomes) / len(sizes) + 1.8, len(sizes))
-    rows: list[tuple[Any, ...]] = [("blobs", "point", "written_bytes", "store_bytes", "file_system_bytes")]
+    rows: list[tuple[Any, ...]] = [("metadata", "point", "written_bytes", "store_bytes", "file_system_bytes")]
     for size, axis in zip(sizes, axes, strict=True):
         chosen = [one for one in outcomes if one.size == size]
         found = [space(one) for one in chosen]
@@ -140,7 +140,7 @@ def _draw_space(outcomes: list[Outcome], path: Path, caption: str) -> list[Path]
         )
         axis.set_yticks(list(at), [one.name for one in chosen])
         axis.invert_yaxis()
-        axis.set_xlabel(f"bytes stored for a byte written, blobs of {size}")
+        axis.set_xlabel(f"bytes stored for a byte written, metadata of {size}")
         rows += [
             (one.size, one.name, each.written, each.store, each.files)
             for one, each in zip(chosen, found, strict=True)

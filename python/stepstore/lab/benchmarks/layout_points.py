@@ -14,7 +14,7 @@ _WRITERS = ("Layout", "Objects", "Steps")
 @dataclass(frozen=True)
 class Layout:
     name: str
-    blobs: str  # how it keeps them: files, values, dense, slots, rows (src/steps/layouts/layout.h)
+    metadata: str  # how it keeps them: files, values, dense, slots, rows (src/steps/layouts/layout.h)
     chunk_size: int  # that is usual, bytes
 
 

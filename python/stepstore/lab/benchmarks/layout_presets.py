@@ -96,7 +96,7 @@ def report_windows(outcomes: list[Outcome]) -> None:
 class Space:
     """Bytes of a stream, medians of the rounds."""
 
-    written: float  # the blobs
+    written: float  # of metadata
     store: float | None  # as the store reports it; None: it does not
     files: float  # as the file system does
 
@@ -105,7 +105,7 @@ def space(outcome: Outcome) -> Space:
     one = outcome.written[0]
     reported = [sum(written["space"].values()) for written in outcome.written if written["space"]]
     return Space(
-        one["blob_bytes"] * one["writers"] * one["steps"],
+        one["rank_bytes"] * one["writers"] * one["steps"],
         statistics.median(reported) if reported else None,
         statistics.median(written["allocated_bytes"] for written in outcome.written),
     )
@@ -113,7 +113,7 @@ def space(outcome: Outcome) -> Space:
 
 def report_space(outcomes: list[Outcome]) -> None:
     right = "right"
-    columns: list[Any] = ["BLOBS", "POINT"]
+    columns: list[Any] = ["METADATA", "POINT"]
     columns += [(name, right) for name in ("WRITTEN", "STORE", "FILE SYSTEM", "BY WRITTEN")]
     rows = []
     for one in outcomes:
@@ -122,7 +122,7 @@ def report_space(outcomes: list[Outcome]) -> None:
         ratio = f"{found.files / found.written:.2f}"
         rows.append((one.size, one.name, _mebibytes(found.written), store, _mebibytes(found.files), ratio))
     show(table(columns, rows))
-    show("MiB: bytes of the blobs, what the store reports, what the file system has given to the stream")
+    show("MiB: bytes of the metadata, what the store reports, what the file system has given to the stream")
 
 
 def _mebibytes(count: float) -> str:

@@ -14,7 +14,7 @@ GOAL = 1 / 3  # of BP5's time end to end
 
 
 class Outcome:
-    """A point, or BP5, with blobs of one size: what each round has measured."""
+    """A point, or BP5, with metadata of one size: what each round has measured."""
 
     def __init__(self, size: str, name: str, point: Point | None):
         self.size, self.name, self.point = size, name, point
@@ -89,7 +89,7 @@ def report_json(outcomes: list[Outcome]) -> None:
 def report_table(outcomes: list[Outcome], options: Namespace) -> None:
     records = [one.record(peer_of(outcomes, one.size)) for one in outcomes]
     right = "right"
-    columns: list[Any] = ["BLOBS", "POINT"]
+    columns: list[Any] = ["METADATA", "POINT"]
     columns += [(name, right) for name in ("STABILISATION", "ACQUISITION", "END TO END", "RANGE", "ALL")]
     columns += [("TIMES FASTER", right)]
     rows = [
@@ -122,7 +122,7 @@ def _report_distribution(outcomes: list[Outcome]) -> None:
             cells += [_of([each["parts"] for each in reading], part) for part in ("read", "broadcast")]
             cells += [f"{1e9 * median(each['per_byte'] for each in side):.3f}" for side in (writing, reading)]
         rows.append((one.size, one.name, *cells))
-    show(table(["BLOBS", "POINT", *((name, "right") for name in columns)], rows))
+    show(table(["METADATA", "POINT", *((name, "right") for name in columns)], rows))
     show("of all ranks and steps; read and broadcast: means, parts of the acquisition; by byte: of the means")
 
 
@@ -138,7 +138,7 @@ def _report_one_off(outcomes: list[Outcome]) -> None:
         read = [_requests(target, "fetches") for each in one.readings for target in each["targets"]]
         cells += [f"{min(of)} to {max(of)}" if of else "" for of in (written, read)]
         rows.append((one.size, one.name, *cells))
-    show(table(["BLOBS", "POINT", *((name, "right") for name in columns)], rows))
+    show(table(["METADATA", "POINT", *((name, "right") for name in columns)], rows))
     show(
         "one-off costs, means over the ranks; requests that a target served: for the writers, for the readers"
     )

@@ -32,12 +32,12 @@ class _Compared:
 
 
 _GATHER = (
-    "With posix rank 0 gathers the blobs of all ranks into a file; the others wait for it. In memory that "
+    "With posix rank 0 gathers the metadata of all ranks into a file; the others wait for it. In memory that "
     "file costs no network"
 )
 _COMPARED = (
     _Compared("8", "56 KB stabilisation, POSIX over KV", "56k", Outcome.stabilisation, "posix", "kv", 10,
-              f"{_GATHER}. With kv each rank puts its own blob and waits for none"),
+              f"{_GATHER}. With kv each rank puts its own metadata and waits for none"),
     _Compared("10", "5 KB stabilisation, dense array over KV", "5k", Outcome.stabilisation, "array", "kv", 25,
               "With array the ranks exchange sizes in every step, and the slowest one holds all; on a "
               "cluster ranks also contend for the same chunk"),
@@ -163,9 +163,7 @@ def _over_steps(outcomes: list[Outcome]) -> list[dict[str, Any]]:
         numbers = f"{_ms(first)} in the first tenth, {_ms(last)} in the last"
         if "snapshot" in one.name:
             grows = ratio > 1 + _FLAT
-            why = (
-                f"{numbers}. A snapshot is an epoch in a record, and each step's version of a blob is found "
-            )
+            why = f"{numbers}. A snapshot is an epoch in a record, and each step's metadata is found "
             why += "by its key: neither takes longer the more there are"
             if grows:
                 why = f"{numbers}. Each snapshot keeps the version that the next step overwrites"
@@ -223,9 +221,11 @@ def _sparse(outcomes: list[Outcome]) -> list[dict[str, Any]]:
         if (size, "array-aligned") in there and (size, "array") in there:
             aligned, dense = there[size, "array-aligned"], there[size, "array"]
             ratio = aligned.files / dense.files
-            why = f"{aligned.files / aligned.written:.2f} bytes on the file system for a byte of a blob with "
+            why = (
+                f"{aligned.files / aligned.written:.2f} bytes on the file system for a byte of metadata with "
+            )
             why += (
-                f"aligned, {dense.files / dense.written:.2f} with dense: holes between blobs are not stored"
+                f"aligned, {dense.files / dense.written:.2f} with dense: holes between slots are not stored"
             )
             verdict = "beaten" if ratio < 1 - _NEAR else "reproduced" if ratio <= 1 + _NEAR else "missed"
             text = f"space, {size}: sparse (aligned) over dense array"

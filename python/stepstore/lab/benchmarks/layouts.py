@@ -1,4 +1,4 @@
-"""stepstore bench layouts: the first reference's experiment. Ranks write a blob of metadata each in every
+"""stepstore bench layouts: the first reference's experiment. Ranks write metadata in every
 step, as many ranks read all of them, for each point of the design space and for BP5 in turn."""
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from stepstore.lab.benchmarks.machine import others_share
 from stepstore.lab.benchmarks.options import Parser, words
 from stepstore.lab.benchmarks.records import write_statements
 
-_RANK_BYTES = 48 << 20  # that a rank needs beside its blobs
+_RANK_BYTES = 48 << 20  # that a rank needs beside its metadata
 LOCAL = " (local)"
-_OVERHEAD = 2  # bytes stored for a byte of a blob, at most: a page of an index is not always full
+_OVERHEAD = 2  # bytes stored for a byte of metadata, at most: a page of an index is not always full
 
 
 def layouts(arguments: list[str]) -> None:
@@ -85,7 +85,7 @@ def _parser() -> Parser:
     parser.list(
         "sizes",
         ["5k", "56k"],
-        "bytes of a blob, also with k or M: SIZE, LEAST..MOST, or @FILE with one in each line",
+        "bytes of a rank's metadata, also with k or M: SIZE, LEAST..MOST, or @FILE with one in each line",
         "SIZE,...",
         words,
     )
@@ -156,7 +156,7 @@ def _checked(parser: Parser, options: Namespace, program: Program) -> list[Point
 def _possible_on_ceph(parser: Parser, options: Namespace, points: list[Point]) -> list[Point]:
     if options.preset or options.figures:
         parser.error("--location goes with neither --preset nor --figures")
-    in_files = [f"Layout={one.name}" for one in all_layouts() if one.blobs == "files"]
+    in_files = [f"Layout={one.name}" for one in all_layouts() if one.metadata == "files"]
     possible = [point for point in points if not set(in_files) & set(point.written.split(","))]
     if len(possible) < len(points):
         parser.note(f"{', '.join(in_files)} is left out: it needs a directory")
@@ -195,7 +195,7 @@ def _require_room(parser: Parser, options: Namespace, program: Program) -> None:
 
 
 def _memory(options: Namespace, writers: int, readers: int, size: float) -> int:
-    """Bytes, about: a reader has all blobs of several steps, and one of BP5 those of all steps."""
+    """Bytes, about: a reader has all metadata of several steps, and one of BP5 those of all steps."""
     steps = 4 if options.no_bp5 else 4 + options.steps
     return (writers + readers) * _RANK_BYTES + int(readers * steps * writers * size)
 

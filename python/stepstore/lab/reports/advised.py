@@ -21,7 +21,7 @@ def draw_advice(advice: dict[str, Any], folder: Path, command: str) -> None:
     axis.invert_yaxis()
     axis.set_xlabel("milliseconds of a rank and step, predicted")
     job = (
-        f"{advice['ranks']:,} ranks, blobs of {human_bytes(advice['blob_bytes'])}, {advice['servers']:,} "
+        f"{advice['ranks']:,} ranks, metadata of {human_bytes(advice['rank_bytes'])}, {advice['servers']:,} "
         f"servers"
     )
     axis.set_title(f"{job}: take {advice['settings']}", loc="left", fontsize=9)
@@ -31,6 +31,6 @@ def draw_advice(advice: dict[str, Any], folder: Path, command: str) -> None:
         (one["point"], one["parameters"], 1e3 * one["stabilisation"], 1e3 * one["acquisition"])
         for one in ordered
     ]
-    name = f"advice-{advice['ranks']}-{round(advice['blob_bytes'])}"
+    name = f"advice-{advice['ranks']}-{round(advice['rank_bytes'])}"
     note = " ".join([advice["reason"], *advice["notes"]])
     save(folder / name, figure, rows, simulated=True, more={"command": command, "note": note})

@@ -47,8 +47,8 @@ class Chapter:
         return shlex.split(command)[1 : 1 + len(wanted)] == wanted
 
 
-def _advice(ranks: int, blob: str, servers: int) -> Work:
-    job = f"--ranks {ranks} --blob {blob} --servers {servers}"
+def _advice(ranks: int, metadata: str, servers: int) -> Work:
+    job = f"--ranks {ranks} --metadata {metadata} --servers {servers}"
     return Work(f"advise {job}", "", "", folder_option="", draw=draw_advice)
 
 
@@ -73,7 +73,7 @@ CHAPTERS = (
     Chapter(
         "layouts",
         "The design space, measured",
-        "Ranks write a blob of metadata each in every step, and as many ranks read all of them: the "
+        "Ranks write metadata in every step, and as many ranks read all of it: the "
         "experiment of the first reference, for each layout and for BP5, in interleaved rounds on one "
         "machine. Then its figures 14 and 15, and its check of space.",
         "bench layouts",

@@ -11,7 +11,7 @@ from stepstore.lab.simulation.run import Simulator
 
 _WORTH = 0.02  # a variant of the best layout that gains less is not worth a parameter
 _MUCH = 4 << 30  # bytes of metadata in the memory of a node
-_BESIDE_TEXT = 130  # bytes of a blob that the engine adds
+_BESIDE_TEXT = 130  # bytes of metadata that the engine adds
 _SIMULATED_STEPS = 32
 
 
@@ -20,8 +20,8 @@ class Job:
     ranks: int
     reader_ranks: int
     steps: int
-    size: str  # of a blob, as `stepstore bench layouts` takes it
-    mean: float  # bytes of a blob
+    size: str  # of a rank's metadata, as `stepstore bench layouts` takes it
+    mean: float  # bytes of a rank's metadata
     largest: int
     memory: int | None = None  # bytes that a reader rank may hold
 
@@ -207,7 +207,7 @@ class Advisor:
             lines.append(
                 f"That is more than --memory, {human_bytes(job.memory)}, also without reading ahead. "
                 "Every rank that reads gets the metadata of all writers: only fewer writers or smaller "
-                "blobs would fit."
+                "metadata would fit."
             )
         nodes = -(-job.reader_ranks // on_node)
         if node < _MUCH or on_node == 1:
@@ -246,10 +246,10 @@ def _chunks(layout: Layout, job: Job) -> list[dict[str, str]]:
     slot = job.largest + _BESIDE_TEXT
     slot += slot // 8 + 320  # as large as the engine makes it, at most
     needed = _power_of_2(slot)
-    if layout.blobs in ("slots", "rows") and needed > layout.chunk_size:
+    if layout.metadata in ("slots", "rows") and needed > layout.chunk_size:
         return [{"ChunkSize": _size(needed)}]
     several = _power_of_2(8 * slot)
-    if layout.blobs == "dense" and several < layout.chunk_size:
+    if layout.metadata == "dense" and several < layout.chunk_size:
         return [{}, {"ChunkSize": _size(several)}]
     return [{}]
 
@@ -308,8 +308,8 @@ def _chunk_note(best: Prediction, job: Job) -> list[str]:
     if chunk is None:
         return []
     if best.point.name.startswith("array,"):
-        return [f"{chunk}: about 8 blobs in a chunk, so that few writers meet on one target."]
-    return [f"{chunk}: a blob of {human_bytes(job.largest)} does not fit into a slot of the default chunk."]
+        return [f"{chunk}: that of about 8 ranks in a chunk, so that few writers meet on one target."]
+    return [f"{chunk}: metadata of {human_bytes(job.largest)} does not fit into a slot of the default chunk."]
 
 
 def _ahead_note(best: Prediction, by_name: dict[str, Prediction], job: Job) -> list[str]:

@@ -20,7 +20,7 @@ from stepstore.steps import open_steps
 _MOST_RANKS = 1 << 20
 _MOST_STEPS = 1_000_000
 _MOST_SERVERS = 65536
-_BLOB = (16, 64 << 20)  # bytes
+_METADATA = (16, 64 << 20)  # bytes
 _SIMULATED_RANKS = 1024
 _UNITS = {"": 0, "k": 10, "M": 20, "G": 30}
 
@@ -28,10 +28,10 @@ _UNITS = {"": 0, "k": 10, "M": 20, "G": 30}
 def advise(arguments: list[str]) -> None:
     parser = _parser()
     options = parser.parse_args(arguments)
-    if options.stream and (options.ranks or options.blob):
-        parser.error("--stream takes ranks and blobs from the stream: leave --ranks and --blob out")
-    if not options.stream and not (options.ranks and options.blob):
-        parser.error("give --ranks and --blob, or --stream LOCATION")
+    if options.stream and (options.ranks or options.metadata):
+        parser.error("--stream takes ranks and metadata from the stream: leave --ranks and --metadata out")
+    if not options.stream and not (options.ranks and options.metadata):
+        parser.error("give --ranks and --metadata, or --stream LOCATION")
     others = chosen_parameters(options)
     if options.servers:
         others["servers"] = options.servers
@@ -62,8 +62,8 @@ def _parser() -> argparse.ArgumentParser:
         help="ranks that read (default: as many as write)",
     )
     parser.add_argument(
-        "--blob",
-        type=_bytes("--blob", *_BLOB),
+        "--metadata",
+        type=_bytes("--metadata", *_METADATA),
         metavar="SIZE",
         help="bytes of metadata of a rank and step, also with k or M",
     )
@@ -80,7 +80,7 @@ def _parser() -> argparse.ArgumentParser:
         help="servers (default: the cluster's)",
     )
     parser.add_argument(
-        "--stream", metavar="LOCATION", help="take ranks, blobs and steps from a stream that is there"
+        "--stream", metavar="LOCATION", help="take ranks, metadata and steps from a stream that is there"
     )
     parser.add_argument(
         "--memory",
@@ -129,10 +129,10 @@ def _bytes(option: str, least: int, most: int) -> Callable[[str], int]:
 def _job_of(options: argparse.Namespace) -> Iterator[Job]:
     if not options.stream:
         readers = options.reader_ranks or options.ranks
-        size, steps = options.blob, options.steps or 1000
+        size, steps = options.metadata, options.steps or 1000
         yield Job(options.ranks, readers, steps, str(size), size, size, options.memory)
         return
-    sizes, steps = _blobs_of(options.stream)
+    sizes, steps = _metadata_of(options.stream)
     with tempfile.NamedTemporaryFile("w", prefix="stepstore-", suffix=".sizes") as file:
         file.writelines(f"{size}\n" for size in sizes)
         file.flush()
@@ -147,8 +147,8 @@ def _job_of(options: argparse.Namespace) -> Iterator[Job]:
         )
 
 
-def _blobs_of(location: str) -> tuple[list[int], int]:
-    """The mean size of each rank's blobs, and the number of steps."""
+def _metadata_of(location: str) -> tuple[list[int], int]:
+    """The mean size of each rank's metadata, and the number of steps."""
     with open_steps(location) as stream:
         ranks = stream.profile().get("ranks", [])
         steps = len(stream)
@@ -156,10 +156,10 @@ def _blobs_of(location: str) -> tuple[list[int], int]:
     if not written or not steps:
         raise CommandError(
             f"--stream {location}: it has no profile of its writers (Profile=off, or not ended yet): "
-            "give --ranks and --blob instead",
+            "give --ranks and --metadata instead",
             ExitCode.NOT_FOUND,
         )
-    least, most = _BLOB
+    least, most = _METADATA
     means = [round(one["metadata_bytes"] / written) for one in ranks]
     return [min(max(mean, least), most) for mean in means], steps
 
@@ -183,7 +183,7 @@ def _report(advice: Advice, job: Job, cluster: str, estimator: Simulator) -> dic
         "ranks": job.ranks,
         "reader_ranks": job.reader_ranks,
         "steps": job.steps,
-        "blob_bytes": job.mean,
+        "rank_bytes": job.mean,
         "settings": advice.settings,
         "advice": advice.best.record(advice.best),
         "reason": advice.reason,
@@ -194,7 +194,7 @@ def _report(advice: Advice, job: Job, cluster: str, estimator: Simulator) -> dic
 
 def _show(advice: Advice, job: Job, report: dict[str, Any]) -> None:
     show(
-        f"{job.ranks} writers, {job.reader_ranks} readers, {job.steps} steps, blobs of "
+        f"{job.ranks} writers, {job.reader_ranks} readers, {job.steps} steps, metadata of "
         f"{human_bytes(job.mean)}; cluster {report['cluster']} with {report['servers']} servers"
     )
     right = "right"

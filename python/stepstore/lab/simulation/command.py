@@ -39,7 +39,7 @@ def simulate(arguments: list[str]) -> None:
         return validate(arguments[1:])
     parser = _parser(
         "simulate",
-        "Runs a job on a simulated cluster: ranks write a blob of metadata each in every step, other "
+        "Runs a job on a simulated cluster: ranks write metadata in every step, other "
         "ranks read all of them. Prints virtual milliseconds of a rank and step, as 'stepstore bench "
         "layouts' does. 'stepstore simulate figures' draws the reference's figures.",
     )
@@ -53,7 +53,7 @@ def simulate(arguments: list[str]) -> None:
         type=words,
         default=["5k", "56k"],
         metavar="SIZE,...",
-        help="bytes of a blob, also with k or M: SIZE, LEAST..MOST, or @FILE (default: 5k,56k)",
+        help="bytes of a rank's metadata, also with k or M: SIZE, LEAST..MOST, or @FILE (default: 5k,56k)",
     )
     parser.add_argument(
         "--points",

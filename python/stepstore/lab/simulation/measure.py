@@ -123,7 +123,7 @@ class Measurements:
     def _values(self) -> dict[str, tuple[float, str]]:
         store = "measured: stepstore bench store, one process, 5 and 56 KiB"
         fetched = (
-            "measured: stepstore bench layouts, a reader for each processor, of 1 and 4 blobs a processor"
+            "measured: stepstore bench layouts, a reader for each processor, of 1 and 4 writers a processor"
         )
         writes = statistics.mean(self._store[one][1] for one in ("kv_put", "array_write"))
         gets, reads = (self._read(_layout(one)) for one in ("values", "slots"))
@@ -154,7 +154,7 @@ class Measurements:
             ),
             "encode_bandwidth": (_bandwidth(encode[1]), "measured: as encode"),
             "decode": (step, fetched),
-            "decode_blob": (decode[0], "measured: as decode"),
+            "decode_metadata": (decode[0], "measured: as decode"),
             "decode_bandwidth": (_bandwidth(decode[1]), "measured: as decode"),
             "file_request": (self._store["file array_write"][0], store + ", plain files"),
             "file_write_bandwidth": (_bandwidth(self._store["file array_write"][1]), store + ", plain files"),
@@ -189,45 +189,45 @@ class Measurements:
         return _line(
             {
                 size: statistics.mean(
-                    self._few[_layout(blobs), size]["stabilisation"] - _at(self._store[operation], size)
-                    for blobs, operation in (("values", "kv_put"), ("slots", "array_write"))
+                    self._few[_layout(places), size]["stabilisation"] - _at(self._store[operation], size)
+                    for places, operation in (("values", "kv_put"), ("slots", "array_write"))
                 )
                 for size in _SIZES.values()
             }
         )
 
     def _read(self, layout: str) -> _Line:
-        """What fetching one of several blobs takes: the mean of few blobs and many."""
+        """What fetching one rank's metadata of several takes: the mean of few ranks and many."""
         return _line(
             {
                 size: statistics.geometric_mean(
-                    found[layout, size]["read"] / blobs for found, blobs in self._readings()
+                    found[layout, size]["read"] / ranks for found, ranks in self._readings()
                 )
                 for size in _SIZES.values()
             }
         )
 
     def _decode(self) -> tuple[float, _Line]:
-        """A reader's work on a step, and on a blob, once they are fetched."""
-        # Their readers look at each blob.
-        objects = [one.name for one in all_layouts() if one.blobs != "files"]
-        steps, blobs = [], {}
+        """A reader's work on a step, and on each rank's metadata, once it is fetched."""
+        # Their readers look at all metadata.
+        objects = [one.name for one in all_layouts() if one.metadata != "files"]
+        steps, metadata = [], {}
         for size in _SIZES.values():
             (short, few), (long, many) = (
-                (statistics.mean(found[name, size]["rest"] for name in objects), blobs)
-                for found, blobs in self._readings()
+                (statistics.mean(found[name, size]["rest"] for name in objects), ranks)
+                for found, ranks in self._readings()
             )
-            blobs[size] = max(0.0, (long - short) / (many - few))
-            steps.append(max(0.0, short - few * blobs[size]))
-        return statistics.mean(steps), _line(blobs)
+            metadata[size] = max(0.0, (long - short) / (many - few))
+            steps.append(max(0.0, short - few * metadata[size]))
+        return statistics.mean(steps), _line(metadata)
 
     def _readings(self) -> tuple[tuple[_Times, int], tuple[_Times, int]]:
         return (self._few, self._processors), (self._many, 4 * self._processors)
 
 
-def _layout(blobs: str) -> str:
+def _layout(places: str) -> str:
     """The first one that keeps them so."""
-    return next(one.name for one in all_layouts() if one.blobs == blobs)
+    return next(one.name for one in all_layouts() if one.metadata == places)
 
 
 def _line(times: dict[int, float]) -> _Line:
@@ -337,20 +337,20 @@ def _compared(options: Namespace, simulator: Simulator, ranks: int) -> list[dict
         for times in both.values():
             times["end_to_end"] = times["stabilisation"] + times["acquisition"]
         ratios = {part: simulated[part] / both["measured"][part] for part in simulated}
-        records.append({"ranks": ranks, "blob_bytes": size, "layout": name, **both, "ratios": ratios})
+        records.append({"ranks": ranks, "rank_bytes": size, "layout": name, **both, "ratios": ratios})
     return records
 
 
 def _show(records: list[dict[str, Any]]) -> None:
     right = "right"
     parts = ("stabilisation", "acquisition", "end_to_end")
-    columns: list[Any] = [("RANKS", right), ("BLOBS", right), "LAYOUT"]
+    columns: list[Any] = [("RANKS", right), ("METADATA", right), "LAYOUT"]
     for part in parts:
         columns += [(part.upper().replace("_", " "), right), ("SIMULATED", right), ("RATIO", right)]
     rows = [
         (
             one["ranks"],
-            f"{one['blob_bytes'] >> 10}k",
+            f"{one['rank_bytes'] >> 10}k",
             one["layout"],
             *(
                 text

@@ -161,9 +161,9 @@ def _stores(
     return numbers
 
 
-_GATHER = "Rank 0 gathers 1,024 blobs and writes them into one file; with objects each rank stores its own"
-_SHARE_OF_PUT = "Each rank's blob is one request to one of 160 targets, which the ranks share evenly"
-_ALIGNED_READ = "Aligned blobs lie in 1,024 chunks, so rank 0 asks for each; dense ones lie in a few"
+_GATHER = "Rank 0 gathers the metadata of 1,024 ranks into one file; with objects each rank stores its own"
+_SHARE_OF_PUT = "Each rank's metadata is one request to one of 160 targets, which the ranks share evenly"
+_ALIGNED_READ = "Aligned metadata lies in 1,024 chunks, so rank 0 asks for each; dense lies in a few"
 _NO_LOCKS = "Nothing is locked, and placement spreads the fields over all targets"
 _TABLE = "A reader of files first loads the table of contents and every index"
 _LOCKS = (
@@ -172,8 +172,8 @@ _LOCKS = (
 )
 _REASONS: dict[str, tuple[_Numbers | None, str]] = {
     "every rank reads: how it grows, over the broadcast's growth": (
-        _readers, ("Each further reader asks the same targets for all blobs; a broadcast has one step more "
-        "when the ranks double")),
+        _readers, ("Each further reader asks the same targets for all metadata; a broadcast has one step "
+        "more when the ranks double")),
     "56 KB stabilisation, POSIX over KV": (_written(POSIX, KV, size=E3SM), _GATHER),
     "56 KB stabilisation, POSIX over dense array": (
         _written(POSIX, DENSE, size=E3SM), f"{_GATHER}, after an exchange of sizes"),
@@ -182,7 +182,7 @@ _REASONS: dict[str, tuple[_Numbers | None, str]] = {
         "memory for each value; a "
         "dense step is a few large reads")),
     "5 KB stabilisation, dense array over KV": (
-        _written(DENSE, KV, size=WARPX), ("200 dense blobs share a chunk and so a target, which runs out of "
+        _written(DENSE, KV, size=WARPX), ("200 ranks share a dense chunk and so a target, which runs out of "
         "registered buffers")),
     "5 KB stabilisation, aligned over KV": (_written(ALIGNED, KV, size=WARPX), _SHARE_OF_PUT),
     "5 KB aligned at 56 KB over 56 KB, 200 and 20 writers": (
@@ -198,7 +198,7 @@ _REASONS: dict[str, tuple[_Numbers | None, str]] = {
     "56 KB end to end, KV over aligned": (
         _both(KV, ALIGNED, size=E3SM), "They write alike. Reading a chunk is cheaper than asking for a key"),
     "56 KB end to end, dense array over aligned": (
-        _both(DENSE, ALIGNED, size=E3SM), ("Dense blobs of 56 KB cross chunks and share "
+        _both(DENSE, ALIGNED, size=E3SM), ("Dense metadata of 56 KB crosses chunks and shares "
         "targets, but are read "
         "in fewer requests")),
     "5 KB end to end, POSIX over aligned": (_both(POSIX, ALIGNED, size=WARPX), _GATHER),

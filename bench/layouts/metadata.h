@@ -1,5 +1,5 @@
-// The metadata blobs of the experiment: how large each is, and what it holds.
-// Threads: BlobSizes may be shared, a BlobText is for one. Errors: std::runtime_error.
+// The metadata of the experiment: how large each rank's is, and what it holds.
+// Threads: MetadataSizes may be shared, a MetadataText is for one. Errors: std::runtime_error.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@
 namespace stepstore::bench {
 
 // How many bytes each rank writes in each step. The same text gives the same sizes, on every rank.
-class BlobSizes {
+class MetadataSizes {
 public:
-    static constexpr std::uint64_t least_size = 16; // a blob's mark
+    static constexpr std::uint64_t least_size = 16; // the mark
     static constexpr std::uint64_t most_size = std::uint64_t{64} << 20;
 
     // SIZE: all alike. LEAST..MOST: spread evenly between them. @FILE: a size in each line, taken in turn,
     // rank after rank and step after step; so as many lines as ranks give each rank a size of its own. Sizes
     // take k and M. Throws std::runtime_error, one line, for anything else.
-    explicit BlobSizes(const std::string& text);
+    explicit MetadataSizes(const std::string& text);
 
     std::uint64_t at(std::uint64_t step, std::uint32_t rank, std::uint32_t ranks) const;
     std::uint64_t most() const { return most_; }
@@ -32,9 +32,9 @@ private:
 
 // Text of any size that differs from rank to rank and from step to step, and does not compress well. For one
 // thread.
-class BlobText {
+class MetadataText {
 public:
-    explicit BlobText(std::uint64_t most);
+    explicit MetadataText(std::uint64_t most);
     // Valid until the next call.
     std::string_view text(std::uint64_t step, std::uint32_t rank, std::uint64_t size);
 

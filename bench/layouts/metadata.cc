@@ -1,4 +1,4 @@
-#include "layouts/blobs.h"
+#include "layouts/metadata.h"
 
 #include <algorithm>
 #include <charconv>
@@ -11,7 +11,8 @@ namespace stepstore::bench {
 
 namespace {
 
-constexpr std::uint64_t turned = 4096; // by so many bytes at most does a blob begin later in the source
+constexpr std::uint64_t turned =
+    4096; // a rank's metadata begins by so many bytes at most later in the source
 
 // A number that its argument decides, and that looks like chance.
 std::uint64_t scattered(std::uint64_t value)
@@ -24,9 +25,9 @@ std::uint64_t scattered(std::uint64_t value)
 
 [[noreturn]] void refuse(const std::string& text)
 {
-    throw std::runtime_error("'" + text + "' is no size of a blob: give bytes from " +
-                             std::to_string(BlobSizes::least_size) + " to " +
-                             std::to_string(BlobSizes::most_size >> 20) + "M, also with k or M");
+    throw std::runtime_error("'" + text + "' is no size of metadata: give bytes from " +
+                             std::to_string(MetadataSizes::least_size) + " to " +
+                             std::to_string(MetadataSizes::most_size >> 20) + "M, also with k or M");
 }
 
 std::uint64_t size_of(const std::string& text)
@@ -35,26 +36,26 @@ std::uint64_t size_of(const std::string& text)
     const char* const last = text.data() + text.size();
     auto [end, error] = std::from_chars(text.data(), last, size);
     const bool unit = error == std::errc{} && end + 1 == last && (*end == 'k' || *end == 'M');
-    if (error != std::errc{} || (end != last && !unit) || size > BlobSizes::most_size) refuse(text);
+    if (error != std::errc{} || (end != last && !unit) || size > MetadataSizes::most_size) refuse(text);
     if (unit) size <<= *end == 'k' ? 10 : 20;
-    if (size < BlobSizes::least_size || size > BlobSizes::most_size) refuse(text);
+    if (size < MetadataSizes::least_size || size > MetadataSizes::most_size) refuse(text);
     return size;
 }
 
 std::vector<std::uint64_t> sizes_in(const std::string& file)
 {
     std::ifstream from(file);
-    if (!from) throw std::runtime_error("cannot read the sizes of blobs from " + file);
+    if (!from) throw std::runtime_error("cannot read the sizes of metadata from " + file);
     std::vector<std::uint64_t> sizes;
     for (std::string word; from >> word;)
         sizes.push_back(size_of(word));
-    if (sizes.empty()) throw std::runtime_error(file + " has no size of a blob: give one in each line");
+    if (sizes.empty()) throw std::runtime_error(file + " has no size of metadata: give one in each line");
     return sizes;
 }
 
 } // namespace
 
-BlobSizes::BlobSizes(const std::string& text)
+MetadataSizes::MetadataSizes(const std::string& text)
 {
     const std::size_t dots = text.find("..");
     if (text.starts_with("@")) {
@@ -70,14 +71,14 @@ BlobSizes::BlobSizes(const std::string& text)
     }
 }
 
-std::uint64_t BlobSizes::at(std::uint64_t step, std::uint32_t rank, std::uint32_t ranks) const
+std::uint64_t MetadataSizes::at(std::uint64_t step, std::uint32_t rank, std::uint32_t ranks) const
 {
     const std::uint64_t number = step * ranks + rank;
     if (!listed_.empty()) return listed_[number % listed_.size()];
     return least_ + scattered(number) % (most_ - least_ + 1);
 }
 
-double BlobSizes::mean() const
+double MetadataSizes::mean() const
 {
     if (listed_.empty()) return static_cast<double>(least_ + most_) / 2;
     return static_cast<double>(std::accumulate(listed_.begin(), listed_.end(), std::uint64_t{0})) /
@@ -85,7 +86,7 @@ double BlobSizes::mean() const
 }
 
 // The same for all: the ranks of a simulation are in one process.
-std::shared_ptr<const std::string> BlobText::source(std::uint64_t bytes)
+std::shared_ptr<const std::string> MetadataText::source(std::uint64_t bytes)
 {
     static std::weak_ptr<const std::string> last;
     auto there = last.lock();
@@ -98,18 +99,18 @@ std::shared_ptr<const std::string> BlobText::source(std::uint64_t bytes)
     return there;
 }
 
-BlobText::BlobText(std::uint64_t most) : source_(source(most + turned))
+MetadataText::MetadataText(std::uint64_t most) : source_(source(most + turned))
 {
     text_.reserve(most);
 }
 
-std::string_view BlobText::text(std::uint64_t step, std::uint32_t rank, std::uint64_t size)
+std::string_view MetadataText::text(std::uint64_t step, std::uint32_t rank, std::uint64_t size)
 {
     text_.assign(*source_, scattered(rank + step * 64) % turned, size);
-    char mark[BlobSizes::least_size + 1];
+    char mark[MetadataSizes::least_size + 1];
     std::snprintf(mark, sizeof mark, "%010llx%06x", static_cast<unsigned long long>(step & 0xffffffffff),
                   rank & 0xffffff);
-    text_.replace(0, BlobSizes::least_size, mark, BlobSizes::least_size);
+    text_.replace(0, MetadataSizes::least_size, mark, MetadataSizes::least_size);
     return text_;
 }
 
