@@ -7,7 +7,7 @@
 //   keep              what was read is kept when a file is opened again
 //   timeout=SECONDS   names and attributes are believed so long
 //   negative=SECONDS  so is the absence of a name
-//   listings          a directory that was listed is not asked again (with `keep` also when it is opened again)
+//   listings          a directory that was listed is not asked again (with `keep` not by later listings either)
 // COUNTS becomes a table of the requests since the start: 24 bytes of a name, then the number in 8.
 //
 // Several threads answer requests. Nodes are guarded by one lock; all else is the kernel's. A request that
