@@ -41,7 +41,7 @@ def read(path: str, how: str) -> bytes:
 
 
 def read_at(fd: int, size: int, at: int, how: str) -> bytes:
-    """`direct`: the descriptor has O_DIRECT. `dontneed`: without the pages that this machine has. `cached`."""
+    """`direct`: by a descriptor with O_DIRECT. `dontneed`: without the pages that this machine has."""
     if how == "dontneed":
         os.posix_fadvise(fd, at, size, os.POSIX_FADV_DONTNEED)
     with mmap.mmap(-1, -(-size // 4096) * 4096) as memory:  # aligned

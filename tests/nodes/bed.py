@@ -51,7 +51,8 @@ COMMON = {
     "mount": "mount",
     "ip": "iproute2",
 }
-# Mounts of CephFS by the options of ceph-fuse: what is read is fresh, and no writer waits for a reader's cache.
+# Mounts of CephFS by the options of ceph-fuse. UNCACHED: what is read is fresh, and no writer waits for the
+# cache of a reader.
 UNCACHED = ("client_oc=false", "fuse_disable_pagecache=true")
 DEFAULT: tuple[str, ...] = ()
 # Mounts of the passthrough (its options are in passthrough.cc): a machine believes its own cache for ever; it
@@ -133,7 +134,7 @@ class Machine:
         return pid
 
     def words(self, command: Words, cwd: str | os.PathLike[str] | None = None) -> list[str]:
-        """A command of the host that runs the command on the machine, and takes it along when it is killed."""
+        """A command of the host that runs the command on the machine, which ends when this is killed."""
         enter = ["nsenter", "-t", str(self.pid), *SPACES, f"--wdns={cwd or os.getcwd()}"]
         return [*enter, "env", *self.environment(), *PARENT, *(os.fspath(word) for word in command)]
 

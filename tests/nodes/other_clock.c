@@ -1,6 +1,6 @@
-/* A real-time clock that differs from the host's by STEPSTORE_OTHER_CLOCK seconds, for programs that have this
- * library in LD_PRELOAD: the kernel has no real-time clocks of namespaces. Readings are moved, and waits until
- * a time of that clock are moved back. Times of files are the file system's, and stay. */
+/* A real-time clock that is ahead of the host's by STEPSTORE_OTHER_CLOCK seconds, for programs that have this
+ * library in LD_PRELOAD: the kernel has no such clocks of namespaces. Readings are moved. A wait until a time
+ * of that clock is moved back. Times of files are the file system's, and stay. */
 #define _GNU_SOURCE /* dlvsym */
 #include <dlfcn.h>
 #include <errno.h>

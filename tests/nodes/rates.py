@@ -73,8 +73,8 @@ def own(at: str) -> str:
 
 
 def publish(at: str, sync: str) -> Iterator[None]:
-    """A link in `at` to a file that was made, written and synced in the machine's own directory, and is removed
-    there: a put if absent."""
+    """A put if absent: a file is written and synced in the machine's own directory, linked in `at`, and its
+    first name is removed."""
     directory, from_ = os.open(at, os.O_RDONLY), own(at)
     yield UNTIMED
     while True:

@@ -25,7 +25,10 @@ libc.pthread_mutex_lock(mutex)
 until = time.time() + 0.1
 print(libc.pthread_cond_timedwait(condition, mutex, struct.pack("qq", int(until), int(until % 1 * 1e9))))
 """
-RANK = "import os, socket; os.write(1, f'{os.environ[\"OMPI_COMM_WORLD_RANK\"]} {socket.gethostname()}\\n'.encode())"
+RANK = """
+import os, socket
+os.write(1, f"{os.environ['OMPI_COMM_WORLD_RANK']} {socket.gethostname()}\\n".encode())
+"""
 
 
 def processes_of(directory: Path) -> list[str]:
