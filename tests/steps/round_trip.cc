@@ -113,7 +113,8 @@ TEST_P(RoundTrip, StepsAheadComeInFewReads)
     constexpr std::string_view name = "\"metadata_requests\":";
     const std::uint64_t requests = std::stoull(profile.substr(profile.find(name) + name.size()));
     // One for each rank (kv), step (sizes, or per-step) or writer at most; and few for all the rest.
-    const std::uint64_t metadata = design.layout == "kv" ? steps * 3 : 0;
+    const bool by_rank = layout_named(design.layout).places == MetadataPlaces::values;
+    const std::uint64_t metadata = by_rank ? steps * 3 : 0;
     const std::uint64_t of_steps = design.objects == Objects::per_step && metadata == 0 ? steps : 0;
     const std::uint64_t sizes = design.layout == "array" ? steps : 0;
     // Of a step at its snapshot: what it needs by itself, and the epoch.
