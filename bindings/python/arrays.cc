@@ -21,6 +21,12 @@ public:
         const arrays::Mode mode = writable ? arrays::Mode::write : arrays::Mode::read;
         open_->store = std::make_unique<Store>(location, mode, self_communicator(), options);
     }
+    ~ArraysHandle()
+    {
+        if (open_.mine()) unlocked_at_end([&] { open_ = {}; });
+    }
+    ArraysHandle(const ArraysHandle&) = delete;
+    ArraysHandle& operator=(const ArraysHandle&) = delete;
 
     template <class Body>
     auto use(Body&& body)

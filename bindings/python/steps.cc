@@ -35,7 +35,7 @@ public:
     }
     ~StepsHandle()
     {
-        if (PyGILState_Check()) close(); // which may wait
+        if (open_.mine()) unlocked_at_end([&] { open_ = {}; });
     }
     StepsHandle(const StepsHandle&) = delete;
     StepsHandle& operator=(const StepsHandle&) = delete;

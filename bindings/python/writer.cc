@@ -68,7 +68,7 @@ public:
     }
     ~StepWriterHandle()
     {
-        if (PyGILState_Check()) drop(); // which may wait
+        if (open_.mine()) unlocked_at_end([&] { open_ = {}; });
     }
     StepWriterHandle(const StepWriterHandle&) = delete;
     StepWriterHandle& operator=(const StepWriterHandle&) = delete;
