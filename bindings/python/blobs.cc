@@ -1,7 +1,10 @@
 // Blobs for Python, one to one with src/blobs. Keys are bytes; the package knows texts.
+// Threads: they may share all. Calls of several on one writer wait for each other. Errors: those of Blobs.
 #include "common.h"
 
 #include "blobs/blobs.h"
+
+#include <mutex>
 
 namespace stepstore::python {
 
@@ -101,11 +104,45 @@ auto of_none()
     return [](BlobsHandle& self) { return self.use([](Blobs& it) { return (it.*member)(); }); };
 }
 
-// What Writer and Appender share.
+// A Writer or an Appender, which is one thread's at a time: calls of several Python threads wait for each
+// other here.
 template <class T>
-void bind_stream(nb::class_<Closable<T>>& stream)
+class StreamHandle {
+public:
+    explicit StreamHandle(T stream) : open_(std::make_shared<Open>(std::move(stream))) {}
+    StreamHandle(StreamHandle&&) noexcept = default;
+    ~StreamHandle()
+    {
+        if (open_.mine()) unlocked_at_end([&] { open_ = {}; });
+    }
+
+    template <class Body>
+    auto use(Body&& body)
+    {
+        return unlocked([&] {
+            Open& open = *open_;
+            const std::lock_guard lock(open.mutex);
+            return body(open.stream);
+        });
+    }
+    void discard()
+    {
+        if (open_.mine()) use([](T& it) { it.discard(); }); // else the parent's
+    }
+
+private:
+    struct Open {
+        explicit Open(T given) : stream(std::move(given)) {}
+        std::mutex mutex; // of OwnState::blob_writer: guards stream
+        T stream;
+    };
+    OfProcess<OwnState::blob_writer, Open> open_;
+};
+
+template <class T>
+void bind_stream(nb::class_<StreamHandle<T>>& stream)
 {
-    using Handle = Closable<T>;
+    using Handle = StreamHandle<T>;
     stream
         .def("write",
              [](Handle& self, nb::handle piece) {
@@ -113,9 +150,9 @@ void bind_stream(nb::class_<Closable<T>>& stream)
                  self.use([&](T& it) { it.write(memory.bytes()); });
              })
         .def("close", [](Handle& self) { return self.use([](T& it) { return it.close(); }); })
-        .def("discard", [](Handle& self) { self.use([](T& it) { it.discard(); }); })
-        .def_prop_ro("size", [](Handle& self) { return self.get().size(); })
-        .def_prop_ro("closed", [](Handle& self) { return self.get().is_closed(); });
+        .def("discard", &Handle::discard)
+        .def_prop_ro("size", [](Handle& self) { return self.use([](T& it) { return it.size(); }); })
+        .def_prop_ro("closed", [](Handle& self) { return self.use([](T& it) { return it.is_closed(); }); });
 }
 
 } // namespace
@@ -139,9 +176,9 @@ void bind_blobs(nb::module_& module)
             },
             nb::arg("start") = 0, nb::arg("stop") = nb::none());
 
-    nb::class_<Closable<Writer>> writer(module, "BlobWriter");
+    nb::class_<StreamHandle<Writer>> writer(module, "BlobWriter");
     bind_stream(writer);
-    nb::class_<Closable<Appender>> appender(module, "BlobAppender");
+    nb::class_<StreamHandle<Appender>> appender(module, "BlobAppender");
     bind_stream(appender);
 
     nb::class_<BlobsHandle>(module, "Blobs")
@@ -161,7 +198,7 @@ void bind_blobs(nb::module_& module)
             "writer",
             [](BlobsHandle& self, const nb::bytes& key, bool only_new) {
                 return self.use([&, name = key_of(key)](Blobs& it) {
-                    return Closable<Writer>(Writer(it, name, only_new ? Put::only_new : Put::replace));
+                    return StreamHandle<Writer>(Writer(it, name, only_new ? Put::only_new : Put::replace));
                 });
             },
             nb::arg("key"), nb::arg("new") = false)
@@ -169,7 +206,7 @@ void bind_blobs(nb::module_& module)
             "appender",
             [](BlobsHandle& self, const nb::bytes& key) {
                 return self.use(
-                    [name = key_of(key)](Blobs& it) { return Closable<Appender>(Appender(it, name)); });
+                    [name = key_of(key)](Blobs& it) { return StreamHandle<Appender>(Appender(it, name)); });
             },
             nb::arg("key"))
         .def("keys", of_folder<&Blobs::keys>(), nb::arg("prefix"))

@@ -126,7 +126,7 @@ public:
     Closable& operator=(Closable&&) noexcept = default;
     ~Closable()
     {
-        if (handle_ && PyGILState_Check()) close(); // which may wait; a moved-from one has nothing to close
+        if (handle_) unlocked_at_end([&] { handle_.reset(); }); // a moved-from one has nothing to close
     }
 
     // For what is answered from memory.

@@ -106,4 +106,19 @@ auto unlocked(Body&& body)
     }
 }
 
+// For the end of an object: `body`, which throws nothing, without the lock. Nothing passes a destructor. So
+// what a handler of a signal raises is told to sys.unraisablehook. Does nothing in threads that Python does
+// not know.
+template <class Body>
+void unlocked_at_end(Body&& body) noexcept
+{
+    if (!PyGILState_Check()) return;
+    const nb::error_scope raised_before;
+    try {
+        unlocked(std::forward<Body>(body));
+    } catch (nb::python_error& error) {
+        error.discard_as_unraisable("the end of an object of stepstore");
+    }
+}
+
 } // namespace stepstore::python

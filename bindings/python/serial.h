@@ -30,7 +30,7 @@ public:
     }
     ~Serial()
     {
-        if (PyGILState_Check()) drop(); // which may wait
+        if (open_.mine()) unlocked_at_end([&] { open_ = {}; }); // which may wait
     }
     Serial(const Serial&) = delete;
     Serial& operator=(const Serial&) = delete;

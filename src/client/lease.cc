@@ -155,6 +155,7 @@ struct Lease::State {
         }
         said = std::move(bytes);
         held = true;
+        is_lost = false;
         if (mine.interval_ms > 0 && !signs.joinable())
             signs = std::jthread([this](const std::stop_token& stop) { give_signs(stop); });
         return true;
@@ -215,23 +216,19 @@ struct Lease::State {
         const std::chrono::milliseconds interval(mine.interval_ms);
         std::unique_lock lock(mutex);
         while (!stopped.wait_for(lock, stop, interval, [&] { return stop.stop_requested(); })) {
-            if (stop.stop_requested()) return;
             try {
-                if (!say(std::vector(mine.note), false)) return;
+                say(std::vector(mine.note), false); // nothing while it is lost: it may be taken again
             } catch (const Error& error) {
-                if (error.code() == -DER_NONEXIST) { // with its container
-                    is_lost = true;
-                    return;
-                }
+                if (error.code() == -DER_NONEXIST) is_lost = true; // with its container
                 // Anything else (a full disk) may be over by the next sign.
             }
         }
     }
     void stop_signs() noexcept
     {
-        if (!signs.joinable()) return;
-        signs.request_stop();
-        signs.join();
+        std::jthread ending; // of OwnState::lease; waited for without the mutex
+        const std::lock_guard lock(mutex);
+        ending.swap(signs);
     }
     void give_back() noexcept
     {

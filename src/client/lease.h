@@ -94,7 +94,7 @@ public:
     bool say(Bytes note);
     bool remove();     // gives it back, and leaves no record
     bool still_held(); // asks the store
-    // Whether it is known that others have taken it over.
+    // Whether it is known that others have taken it over since this one took it last.
     bool lost() const;
     void give_back() noexcept; // leaves a record with its note, which says that it is over
 

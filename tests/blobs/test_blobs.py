@@ -13,6 +13,7 @@ import threading
 import time
 import uuid
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -171,6 +172,33 @@ def test_a_writer_publishes_at_its_end_or_never(pool: str, blobs: Blobs) -> None
     assert arrays(pool) == set()
     with pytest.raises(ValueError, match="closed"):
         writer.write(b"")
+
+
+@pytest.mark.parametrize("appending", [False, True])
+def test_threads_that_share_a_writer_wait_for_each_other(blobs: Blobs, appending: bool) -> None:
+    threads, pieces, size = 8, 200, 512
+    for number in range(3):
+        key = f"shared-{number}"
+        writer = blobs.appender(key) if appending else blobs.writer(key)
+        together = threading.Barrier(threads)
+        sizes: list[int] = []
+
+        def write(fill: int, writer: Any = writer, together: Any = together, sizes: Any = sizes) -> None:
+            together.wait()
+            for _ in range(pieces):
+                writer.write(bytes([fill]) * size)
+                sizes.append(writer.size)
+
+        running = [threading.Thread(target=write, args=(fill,)) for fill in range(threads)]
+        for thread in running:
+            thread.start()
+        for thread in running:
+            thread.join()
+        assert writer.size == max(sizes) == threads * pieces * size
+        writer.close()
+        data = bytes(blobs.read(key))
+        found = [data[at : at + size] for at in range(0, len(data), size)]
+        assert sorted(found) == [bytes([fill]) * size for fill in range(threads) for _ in range(pieces)]
 
 
 def test_copies(pool: str, blobs: Blobs) -> None:

@@ -12,12 +12,14 @@
 #include "support/processes.h"
 #include "support/temporary.h"
 
+#include <barrier>
 #include <fstream>
 #include <iterator>
 #include <random>
 #include <regex>
 #include <set>
 #include <sys/mman.h>
+#include <thread>
 
 namespace stepstore::testing {
 namespace {
@@ -112,6 +114,15 @@ protected:
         change(record);
         object.put(user.key, encode_lease(record));
     }
+    // In a child that takes the lease while this process has a thread that gives signs.
+    bool child_may_give_signs() const
+    {
+#ifdef __SANITIZE_THREAD__ // GCC's thread sanitizer cannot have threads in a child of a process with threads
+        return !user.gives_signs;
+#else
+        return true;
+#endif
+    }
     void holder_seems_dead() const
     {
         KeyValue object = user.object(pool);
@@ -139,6 +150,24 @@ protected:
     const User user = GetParam();
     TemporaryDirectory directory;
     std::string pool = directory / "pool";
+};
+
+class LeasesWithSigns : public ::testing::Test {
+protected:
+    LeaseRecord record() const { return decode_lease(object.get(key).value()); }
+    void wait_for_sign() const // ctest ends it if there is none
+    {
+        const std::uint64_t puts = record().puts;
+        while (record().puts == puts)
+            usleep(1000);
+    }
+
+    TemporaryDirectory directory;
+    KeyValue open() const { return object_of(container_of(pool), 78, ""); }
+
+    const std::string pool = directory / "pool";
+    KeyValue object = open();
+    const std::string key = "key";
 };
 
 TEST_P(Leases, OfManyThatAreKilledAtRandomOneHoldsItAtATime)
@@ -302,8 +331,67 @@ TEST_P(Leases, OneThatIsSlowChangesNothingOfThoseThatTookOver)
     EXPECT_GT(told, 0);
 }
 
+TEST_P(Leases, ThreadsMayGiveItBackAtOnce)
+{
+    constexpr int rounds = 30, threads = 4;
+    for (int round = 0; round < rounds; ++round) {
+        auto lease = take();
+        ASSERT_TRUE(lease);
+        std::barrier together(threads);
+        std::vector<std::jthread> all;
+        for (int i = 0; i < threads; ++i)
+            all.emplace_back([&, i] {
+                together.arrive_and_wait();
+                if (i == 0) lease->say(as_bytes("on"));
+                i % 2 == 0 ? lease->give_back() : static_cast<void>(lease->remove());
+            });
+        all.clear();
+        EXPECT_FALSE(lease->still_held());
+        EXPECT_TRUE(another_gets_it());
+    }
+}
+
+TEST_P(Leases, OneThatWasLostCanBeTakenAgain)
+{
+    if (!child_may_give_signs()) GTEST_SKIP() << "with this sanitizer";
+    auto lease = take();
+    ASSERT_TRUE(lease);
+    holder_seems_dead();
+    ASSERT_TRUE(another_gets_it());
+    ASSERT_FALSE(lease->still_held());
+    ASSERT_TRUE(lease->lost());
+    EXPECT_FALSE(lease->take()) << "it is free";
+    EXPECT_FALSE(lease->lost());
+    EXPECT_TRUE(lease->still_held());
+    EXPECT_TRUE(lease->say(as_bytes("on")));
+    EXPECT_FALSE(another_gets_it());
+    lease.reset();
+    EXPECT_TRUE(another_gets_it());
+}
+
+TEST_F(LeasesWithSigns, OneThatIsTakenAgainGivesSigns)
+{
+    constexpr double timeout = 0.03; // a sign every 10 ms
+    Lease lease(open(), key, timeout);
+    ASSERT_FALSE(lease.take());
+    wait_for_sign();
+    LeaseRecord other = record();
+    other.over = true;
+    ++other.token;
+    object.put(key, encode_lease(other));
+    while (!lease.lost())
+        usleep(1000);
+    ASSERT_FALSE(lease.take());
+    wait_for_sign();
+    lease.give_back();
+    ASSERT_FALSE(lease.take());
+    wait_for_sign();
+    EXPECT_TRUE(lease.still_held());
+}
+
 TEST_P(Leases, ALivingHolderIsToldFromADeadOne)
 {
+    if (!child_may_give_signs()) GTEST_SKIP() << "with this sanitizer";
     auto lease = take();
     ASSERT_TRUE(lease);
     EXPECT_FALSE(take()) << "the same process";

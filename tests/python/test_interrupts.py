@@ -129,6 +129,69 @@ def seize_turns(pool: Path, owner: int) -> None:
             os.pwrite(lines.fileno(), word, 64 * line)
 
 
+# The end of an object may write too. Ctrl-C ends its wait, and the program goes on.
+ENDS = {
+    "lease": "_core.Lease(box._handle, values.id, 'lease')",
+    "writer": "stepstore.Writer(sys.argv[1] + '/box/stream')",
+    "blobs": "_core.Blobs(box._handle, sys.argv[1], False)",
+    "blob": "_core.Blobs(box._handle, sys.argv[1], False).writer(b'key')",
+}
+BEGUN = {
+    "lease": "it.take()",
+    "writer": "it._handle.begin_step()",
+    "blobs": "it.write(b'large', bytes(1 << 20), False)",
+    "blob": "it.write(bytes(1 << 20))",
+}
+ENDER = """
+import os, sys, stepstore
+from stepstore import _core
+
+pool = stepstore.Pool.connect(sys.argv[1])
+box = pool.open_container("box")
+values = box.key_value(1)
+it = eval(sys.argv[2])
+exec(sys.argv[3])
+print("ready", flush=True)
+sys.stdin.readline()
+del it
+print("went on", flush=True)
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_ctrl_c_ends_the_wait_of_an_object_that_ends(tmp_path, name):
+    location = tmp_path / "p"
+    stepstore.Pool.create(location, targets=4)
+    with stepstore.Pool.connect(location) as pool:
+        pool.create_container("box").close()
+    ender = subprocess.Popen(
+        [sys.executable, "-c", ENDER, location, ENDS[name], BEGUN[name]],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    stopped = subprocess.Popen(["sleep", "1000"])
+    try:
+        assert ender.stdout.readline() == "ready\n"
+        seize_turns(location, stopped.pid)
+        ender.stdin.write("\n")
+        ender.stdin.flush()
+        assert f"for 5 s: process {stopped.pid} " in ender.stderr.readline()
+        while ender.poll() is None:  # it may have several things to do
+            ender.send_signal(signal.SIGINT)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                ender.wait(timeout=1)
+        said, errors = ender.communicate(timeout=100)
+    finally:
+        for process in (stopped, ender):
+            process.kill()
+            process.wait()
+    assert said == "went on\n", errors
+    assert "KeyboardInterrupt" in errors
+
+
 @pytest.mark.parametrize("durability", ["process", "power"])
 def test_ctrl_c_ends_a_call_that_waits_for_a_stopped_writer(tmp_path, durability):
     location = tmp_path / "p"
