@@ -311,14 +311,20 @@ bool lies_at(int fd, const RootedPath& place)
            fstat(fd, &open) == 0 && named.st_dev == open.st_dev && named.st_ino == open.st_ino;
 }
 
+// What the server of the file system says now, and not what this machine remembers.
 std::uint64_t links_of(const RootedPath& place)
 {
-    struct stat status {};
-    // An open asks the server of a file for what it is now.
-    if (const Descriptor fd = open_file(place, O_RDONLY))
-        return fstat(fd.get(), &status) == 0 ? status.st_nlink : 0;
-    return fstatat(place.root(), place.below().c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 ? status.st_nlink
-                                                                                           : 0;
+    struct statx now {};
+    constexpr int flags = AT_SYMLINK_NOFOLLOW | AT_STATX_FORCE_SYNC;
+    return statx(place.root(), place.below().c_str(), flags, STATX_NLINK, &now) == 0 ? now.stx_nlink : 0;
+}
+
+std::uint64_t fresh_size_of(int fd, const std::string& where)
+{
+    struct statx now {};
+    if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_SIZE, &now) != 0)
+        fail_errno(where, "cannot look at the file");
+    return now.stx_size;
 }
 
 bool exists(const RootedPath& place)

@@ -112,7 +112,8 @@ std::optional<int> lock_bytes(int fd, int command, int kind, std::uint64_t at = 
 enum class Lock : std::uint8_t { shared, exclusive };
 bool try_lock(int fd, Lock kind, const std::string& where);
 
-std::uint64_t size_of(int fd, const std::string& where); // bytes
+std::uint64_t size_of(int fd, const std::string& where);       // bytes
+std::uint64_t fresh_size_of(int fd, const std::string& where); // the same, asked from a file system's server
 // Bytes that take space.
 std::uint64_t allocated_of(int fd, const std::string& where);
 bool lies_at(int fd, const RootedPath& place); // the open file is the one of that name

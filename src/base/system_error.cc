@@ -39,7 +39,9 @@ const Meaning meanings[] = {
     {ETXTBSY, DER_BUSY, "in use"},
     {EIO, DER_IO, "the disk reported an input or output error"},
     {EBADF, DER_IO, "other code of this process closed the file"},
-    {ENODEV, DER_IO, "the file system cannot map files into memory: put the pool on a local disk"},
+    {ENODEV, DER_IO,
+     "the file system cannot map files into memory: put the pool on a local disk, or make one in files "
+     "(shared:PATH)"},
     {ENOLCK, DER_IO, "the file system has no file locks: put the pool on a local disk"},
     {EOPNOTSUPP, DER_NOTSUPPORTED, "the file system cannot do that"},
     {ENOSYS, DER_NOSYS, "the system cannot do that"},

@@ -23,5 +23,10 @@ def cephfs() -> Iterator[bed.Bed]:
 
 @pytest.fixture(scope="session")
 def passthrough() -> Iterator[bed.Bed]:
-    mounts = {"coherent": bed.COHERENT, "opens": bed.CLOSE_TO_OPEN, "forever": bed.INCOHERENT}
+    mounts = {
+        "coherent": bed.COHERENT,
+        "opens": bed.CLOSE_TO_OPEN,
+        "attributes": ("timeout=1",),
+        "forever": bed.INCOHERENT,
+    }
     yield from started("passthrough", mounts)

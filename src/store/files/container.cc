@@ -419,9 +419,8 @@ ReadResult FilesContainer::array_read(const ObjectId& oid, const ArrayAttributes
                 done += static_cast<std::size_t>(got);
                 if (done == piece.size() || fresh) break;
                 // The file may be longer by now on its server.
-                objects_.forget(oid);
-                opened = array(oid, false);
                 fresh = true;
+                if (fresh_size_of(opened->fd.get(), name) <= at + done) break;
             }
             std::ranges::fill(piece.subspan(done), std::byte{0});
             result.bytes += done;
@@ -429,7 +428,7 @@ ReadResult FilesContainer::array_read(const ObjectId& oid, const ArrayAttributes
         }
     }
     if (ends == Ends::untold) return result;
-    const std::uint64_t size = opened ? size_of(opened->fd.get(), name) / attributes.cell_size : 0;
+    const std::uint64_t size = opened ? fresh_size_of(opened->fd.get(), name) / attributes.cell_size : 0;
     for (const Range& range : ranges) {
         const std::uint64_t end = range.index + range.length;
         if (end > size) result.cells_short += end - std::max(size, range.index);
@@ -441,9 +440,8 @@ std::uint64_t FilesContainer::array_size(const ObjectId& oid, const ArrayAttribu
 {
     require_latest(epoch);
     bytes_of({0, 0}, attributes, named(oid));
-    if (!place_->local()) objects_.forget(oid); // an open asks the server for the length
     const auto opened = array(oid, false);
-    return opened ? size_of(opened->fd.get(), named(oid)) / attributes.cell_size : 0;
+    return opened ? fresh_size_of(opened->fd.get(), named(oid)) / attributes.cell_size : 0;
 }
 
 void FilesContainer::array_set_size(const ObjectId& oid, const ArrayAttributes& attributes,
