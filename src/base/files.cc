@@ -478,6 +478,11 @@ void sync_directory(const RootedPath& directory)
     sync_names(open_file(directory, O_RDONLY | O_DIRECTORY), directory);
 }
 
+void sync_directory(const Descriptor& fd, const std::string& directory)
+{
+    sync_names(fd, directory);
+}
+
 void sync_directory(const std::string& directory)
 {
     sync_names(open_file(directory, O_RDONLY | O_DIRECTORY), directory);

@@ -146,6 +146,7 @@ bool for_each_name(const RootedPath& directory, FunctionRef<void(const char* nam
 // fsync of a directory: the names in it survive a power failure.
 void sync_directory(const RootedPath& directory);
 void sync_directory(const std::string& directory);
+void sync_directory(const Descriptor& fd, const std::string& directory); // which is open
 // fsync of all files and directories of this name and below, in any order. Links, and what is not there any
 // more, are passed over.
 void sync_tree(const RootedPath& place);

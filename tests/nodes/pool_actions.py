@@ -42,8 +42,20 @@ def field(step: int) -> np.ndarray:
     return np.arange(4096.0).reshape(64, 64) * (step + 1)
 
 
+def opened(location: str, append: bool) -> stepstore.Writer:
+    """A writer. One that died gave its last sign of life some seconds ago."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return stepstore.Writer(location, append=append, WriterTimeoutSecs=5)
+        except Error as error:
+            if error.name != "DER_BUSY" or time.monotonic() > end:
+                raise
+            time.sleep(0.5)
+
+
 def write(location: str, first: int, steps: int, append: bool, pause: float) -> None:
-    with stepstore.Writer(location, append=append, WriterTimeoutSecs=5) as writer:
+    with opened(location, append) as writer:
         for step in range(first, first + steps):
             with writer.step() as values:
                 values["U"] = field(step)

@@ -38,8 +38,8 @@ def workers(place: tuple[Bed, Path]) -> Iterator[list[Worker]]:
 def test_no_update_of_two_machines_is_lost(place: tuple[Bed, Path], workers: list[Worker]) -> None:
     pool = str(place[1] / "pool")
     assert workers[0].call("make", f"shared:{pool}") == f"shared:{pool}"
-    together(workers, "count", [(pool, 10)] * len(workers))
-    assert [worker.call("number", pool) for worker in workers] == [10 * len(workers)] * len(workers)
+    together(workers, "count", [(pool, 5)] * len(workers))
+    assert [worker.call("number", pool) for worker in workers] == [5 * len(workers)] * len(workers)
 
 
 def test_a_reader_on_another_machine_follows_a_writer(place: tuple[Bed, Path], workers: list[Worker]) -> None:
@@ -81,7 +81,7 @@ def test_a_job_of_two_machines_needs_no_set_up(cephfs: Bed) -> None:
 
 def test_ranks_that_do_not_share_a_directory_are_told_and_leave_nothing(cephfs: Bed) -> None:
     stream = cephfs.local / "job"
-    words = [BENCH, "--writers", "4", "--readers", "0", "--steps", "1", "--location", stream]
+    words = [BENCH, "--writers", "3", "--readers", "1", "--steps", "1", "--location", stream]
     done = cephfs.mpirun(2, words, check=False, stderr=subprocess.PIPE)
     assert done.returncode != 0
     assert "do not share this directory" in done.stdout + done.stderr

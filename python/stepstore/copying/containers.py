@@ -64,7 +64,8 @@ def connect_source(location: str, report: Report) -> tuple[Pool, bool]:
         if error.code != DER_NO_PERM:
             raise
     report.note(
-        f"{location} {why}, so no snapshot is made of it: what is written there meanwhile may be copied in part"
+        f"{location} {why}, so no snapshot is made of it: "
+        "what is written there meanwhile may be copied in part"
     )
     return Pool.connect(location, read_only=True), False
 

@@ -253,6 +253,7 @@ Keys::Done Keys::update(const Update& update, bool make) const
             write(update, draft);
         }
         const RootedPath place = bucket / (name + "@" + std::to_string(versions.greatest() + 1));
+        const Descriptor names = place_.open_names(bucket);
         const int error = update.value ? link_file(draft, place) : make_note(place, removed_note);
         if (error == EEXIST) continue;
         if (error == ENOENT && !versions.directory) {
@@ -262,7 +263,7 @@ Keys::Done Keys::update(const Update& update, bool make) const
         }
         if (error == ENOENT) return Done::moved;
         if (error != 0) throw system_error(error, where, "cannot give the value its name");
-        place_.sync_names(bucket);
+        place_.sync_names(names, bucket);
         if (!update.still_here()) return Done::moved;
         retire(bucket, name, versions);
         return Done::yes;

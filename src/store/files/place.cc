@@ -218,6 +218,18 @@ void Place::sync_names(const RootedPath& directory) const
     sync_directory(directory);
 }
 
+Descriptor Place::open_names(const RootedPath& directory) const
+{
+    if (local_ && header_.durability == Durability::process) return {};
+    return open_file(directory, O_RDONLY | O_DIRECTORY);
+}
+
+void Place::sync_names(const Descriptor& opened, const RootedPath& directory) const
+{
+    if (opened) return sync_directory(opened, directory);
+    sync_names(directory); // it was not there
+}
+
 void Place::forget_cached(int fd, std::uint64_t offset, std::uint64_t length) const
 {
     if (local_) return;

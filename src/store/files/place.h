@@ -85,6 +85,10 @@ public:
     // machines share, another machine need not wait for it. A metadata server (CephFS) keeps a change for
     // seconds, and lets those wait who want to change the same directory.
     void sync_names(const RootedPath& directory) const;
+    // The same for one that was opened before the change. To open a directory that another machine changes
+    // may take a second. An empty descriptor where nothing is synced.
+    Descriptor open_names(const RootedPath& directory) const;
+    void sync_names(const Descriptor& opened, const RootedPath& directory) const;
     const std::string& host() const { return host_; } // as part of a path
 
     // Which containers this process has open. Guarded by ForkLock::containers.
