@@ -49,7 +49,7 @@ protected:
 
     std::unique_ptr<Storage> below; // the pool's back end itself
 };
-INSTANTIATE_TEST_SUITE_P(Backends, MakersContract, every_store(), backend_name);
+INSTANTIATE_TEST_SUITE_P(Backends, MakersContract, every_backend(), backend_name);
 
 TEST_P(MakersContract, TheNextContainerTakesTheNumberOfOneThatWasNeverFinished)
 {
