@@ -156,7 +156,7 @@ def test_a_bed_ends_with_its_owner_or_its_time_and_leaves_nothing(end: str, tmp_
         pytest.skip(reason)
     owner = subprocess.Popen(["sleep", "600"])
     try:
-        life = 3 if end == "life" else 600
+        life = 20 if end == "life" else 600  # longer than it takes to start on a busy machine
         bed = Bed("passthrough", life=life, directory=tmp_path / "bed", owner=owner.pid)
         bed.start()
         assert processes_of(tmp_path / "bed")
