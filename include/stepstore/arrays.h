@@ -93,7 +93,8 @@ struct stepstore_open_options {
 struct stepstore_array_options {
     const char* object_class; /* "S1", "S2", ... "SX", "RP_2G1" ...; NULL: "SX" */
     uint64_t chunk_size;      /* bytes that lie on one target, a multiple of 64; 0: 1 MiB */
-    uint32_t checksum;        /* 1: checksums are stored, one per chunk_size of each block; reads compare */
+    uint32_t checksum;        /* 1: checksums are stored, one per chunk_size of each block; reads compare.
+                                 Pools in files always have them */
     uint32_t reserved_flags;  /* 0 */
     uint64_t reserved[4];     /* 0 */
 };

@@ -55,6 +55,7 @@ Choices choices_of(const Machine& machine, const Job& job)
         refuse_job("Layout=" + std::string(layout.name) + " is not estimated: simulate it");
     Choices choices{layout.places,
                     writer.objects.value_or(Objects::single),
+                    writer.ranks_per_object,
                     writer.step_mode == steps::StepMode::snapshot,
                     writer.chunk_size != 0 ? writer.chunk_size : layout.chunk_size,
                     0,
@@ -103,18 +104,27 @@ store::Placement Requests::placement(std::uint64_t object) const
     return store::Placement(0, {id.hi, id.lo}, static_cast<unsigned>(machine_.all_targets()));
 }
 
+steps::StreamRecord Requests::record() const
+{
+    steps::StreamRecord record;
+    record.ranks = ranks_;
+    record.chunk_size = choices_.chunk;
+    record.objects = choices_.objects;
+    record.ranks_per_object = choices_.ranks_per_object != 0 ? choices_.ranks_per_object : ranks_;
+    record.step_mode = choices_.in_place ? steps::StepMode::snapshot : steps::StepMode::extend;
+    return record;
+}
+
 std::uint64_t Requests::object_of(std::uint64_t step, std::uint32_t rank) const
 {
     if (choices_.objects == Objects::per_step) return step;
-    if (choices_.objects == Objects::per_writer) return rank;
+    if (choices_.objects != Objects::single) return rank / record().ranks_together();
     return choices_.places == MetadataPlaces::values ? side : 0;
 }
 
 std::string Requests::key_of(std::uint64_t step, std::uint32_t rank) const
 {
-    steps::StreamRecord record;
-    record.step_mode = choices_.in_place ? steps::StepMode::snapshot : steps::StepMode::extend;
-    return steps::metadata_key(record, step, rank);
+    return steps::metadata_key(record(), step, rank);
 }
 
 std::vector<Requests::Slot> Requests::slots(std::uint64_t step) const
@@ -125,9 +135,9 @@ std::vector<Requests::Slot> Requests::slots(std::uint64_t step) const
     std::vector<Slot> slots(ranks_);
     const std::uint64_t begin = at_0 ? 0 : step;
     if (choices_.places == MetadataPlaces::slots) {
+        const std::uint32_t together = record().ranks_together();
         for (std::uint32_t rank = 0; rank < ranks_; ++rank)
-            slots[rank] = {(begin * (of_ranks ? 1 : ranks_) + (of_ranks ? 0 : rank)) * choices_.chunk,
-                           choices_.chunk};
+            slots[rank] = {(begin * together + rank % together) * choices_.chunk, choices_.chunk};
         return slots;
     }
     std::uint64_t at = begin * (of_ranks ? 0 : step_size(step)); // as if all steps were like this one
@@ -142,11 +152,7 @@ std::vector<Requests::Slot> Requests::slots(std::uint64_t step) const
 // Rows begin about where they would; the rows before are not looked at.
 steps::Row Requests::row_with(std::uint64_t step) const
 {
-    steps::StreamRecord record;
-    record.ranks = ranks_;
-    record.chunk_size = choices_.chunk;
-    record.objects = choices_.objects;
-    record.step_mode = choices_.in_place ? steps::StepMode::snapshot : steps::StepMode::extend;
+    steps::StreamRecord record = this->record();
     const bool of_ranks = choices_.objects == Objects::per_writer;
     record.groups = of_ranks ? 0 : static_cast<std::uint32_t>(choices_.groups);
     const std::uint64_t first = steps::row_of(step);

@@ -19,7 +19,8 @@ namespace stepstore::sim {
 struct Choices {
     steps::MetadataPlaces places = steps::MetadataPlaces::other;
     steps::Objects objects = steps::Objects::single;
-    bool in_place = false; // Steps=snapshot
+    std::uint32_t ranks_per_object = 0; // per_machine; 0: all, as the simulated ranks are of one machine
+    bool in_place = false;              // Steps=snapshot
     std::uint64_t chunk = 0;
     std::uint64_t groups = 0; // targets of an object
     bool delegated = true;    // reader rank 0 reads for all
@@ -55,6 +56,7 @@ private:
     struct Slot {
         std::uint64_t at = 0, bytes = 0;
     };
+    steps::StreamRecord record() const; // what places depend on
     store::Placement placement(std::uint64_t object) const;
     std::uint64_t object_of(std::uint64_t step, std::uint32_t rank) const;
     std::string key_of(std::uint64_t step, std::uint32_t rank) const;

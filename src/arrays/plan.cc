@@ -1,6 +1,7 @@
 #include "arrays/plan.h"
 
 #include "arrays/cover.h"
+#include "location/find/location.h"
 
 #include <daos_errno.h>
 
@@ -135,6 +136,7 @@ public:
         require_nothing_under_way();
         plan.head = session_.head(name_);
         plan.layout = plan.wish.layout;
+        if (!capabilities_of(session_.pool->location()).verifies_cells) plan.layout.checksum = true;
         // An object class that there is not is refused before anything is changed.
         static_cast<void>(data_id(*session_.container, 0, plan.layout.object_class));
         if (plan.wish.along) look_at_what_is_there(plan, naming);

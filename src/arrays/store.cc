@@ -193,7 +193,7 @@ Store::Store(const std::string& location, Mode mode, std::shared_ptr<Communicato
                    return std::vector<std::byte>();
                });
     const std::string place =
-        mode == Mode::write ? location_of_group(group.communicator(), location) : location;
+        mode == Mode::write ? place_of_group(group.communicator(), location).location : location;
     const std::vector<std::byte> answer = group.meet(call, {}, nullptr, [&](std::span<const Bytes>) {
         open_here(place, session);
         return handles(session);

@@ -188,17 +188,23 @@ Descriptor open_lock_file(const RootedPath& place, bool make)
     return fd;
 }
 
-int write_all(int fd, const std::vector<Bytes>& pieces, std::uint64_t offset)
+namespace {
+
+// All of the pieces. The number of bytes until a call moved none; -1 and errno on failure.
+template <class Memory>
+std::int64_t move_all(ssize_t (*call)(int, const iovec*, int, off_t), int fd,
+                      const std::vector<Memory>& pieces, std::uint64_t offset)
 {
     std::vector<iovec> rest;
     rest.reserve(pieces.size());
-    for (const Bytes& piece : pieces) {
+    for (const Memory& piece : pieces) {
         // No call may take more than the limit, so no piece is longer than it.
         for (std::size_t at = 0; at < piece.size(); at += call_limit) {
             const std::size_t length = std::min(call_limit, piece.size() - at);
             rest.push_back({const_cast<std::byte*>(piece.data() + at), length});
         }
     }
+    std::int64_t moved = 0;
     std::size_t first = 0;
     while (first < rest.size()) {
         std::size_t count = 0;
@@ -207,16 +213,39 @@ int write_all(int fd, const std::vector<Bytes>& pieces, std::uint64_t offset)
                bytes + rest[first + count].iov_len <= call_limit)
             bytes += rest[first + count++].iov_len;
         const ssize_t done =
-            pwritev(fd, rest.data() + first, static_cast<int>(count), static_cast<off_t>(offset));
+            call(fd, rest.data() + first, static_cast<int>(count), static_cast<off_t>(offset) + moved);
         if (done < 0) {
             if (errno == EINTR) continue;
-            return errno;
+            return -1;
         }
-        if (done == 0) return ENOSPC;
-        offset += static_cast<std::uint64_t>(done);
+        if (done == 0) break;
+        moved += done;
         advance(rest, first, static_cast<std::size_t>(done));
     }
-    return 0;
+    return moved;
+}
+
+template <class Memory>
+std::int64_t bytes_in(const std::vector<Memory>& pieces)
+{
+    std::int64_t bytes = 0;
+    for (const Memory& piece : pieces)
+        bytes += std::ssize(piece);
+    return bytes;
+}
+
+} // namespace
+
+int write_all(int fd, const std::vector<Bytes>& pieces, std::uint64_t offset)
+{
+    const std::int64_t written = move_all(pwritev, fd, pieces, offset);
+    if (written < 0) return errno;
+    return written < bytes_in(pieces) ? ENOSPC : 0;
+}
+
+std::int64_t read_all(int fd, const std::vector<MutableBytes>& into, std::uint64_t offset)
+{
+    return move_all(preadv, fd, into, offset);
 }
 
 std::int64_t read_all(int fd, MutableBytes into, std::uint64_t offset)

@@ -95,6 +95,8 @@ int write_all(int fd, const std::vector<Bytes>& pieces, std::uint64_t offset);
 // As much as there is: the number of bytes read, less than into.size() only at
 // the end of the file. -1 and errno on failure.
 std::int64_t read_all(int fd, MutableBytes into, std::uint64_t offset);
+// The same into several pieces of memory, in calls as in write_all.
+std::int64_t read_all(int fd, const std::vector<MutableBytes>& into, std::uint64_t offset);
 // The first bytes of a file, at most so many. nullopt and errno on failure.
 std::optional<std::string> read_text(int fd, std::size_t most = 4096);
 // A file that was not there, with this content, synced. Throws.

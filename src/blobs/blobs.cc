@@ -1,19 +1,22 @@
 #include "blobs/blobs.h"
 
 #include "blobs/state.h"
+#include "blobs/sums.h"
 #include "client/in_doubt.h"
 #include "location/find/location.h"
 
 #include <daos_errno.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 namespace stepstore::blobs {
 
 namespace {
 
-const std::string hiding = "/"; // the folder that hides a container
+const std::string hiding = "/";                         // the folder that hides a container
+constexpr std::uint64_t much = std::uint64_t{64} << 20; // bytes
 
 std::string as_folder(const std::string& folder)
 {
@@ -44,13 +47,14 @@ Blobs::State::State(std::shared_ptr<Container> in, const std::string& pool, Acce
     : container(std::move(in)), where(pool + "/" + container->label()),
       directory(
           container->key_value(container->object_id(0, directory_hi, ObjectType::key_value, "SX"), access)),
-      lists_objects(capabilities_of(pool).own_store), numbers(*container, where, lists_objects, [this] {
+      lists_objects(capabilities_of(pool).own_store), keeps_sums(!capabilities_of(pool).verifies_cells),
+      numbers(*container, where, lists_objects, [this] {
           std::unordered_set<std::uint64_t> named;
           for (const std::string& key : directory.list_below({})) {
               const auto found = entry(key);
               if (!found) continue;
               const Entry one = decode(key, *found);
-              if (one.kind == Kind::array) named.insert(one.number);
+              if (one.in_array()) named.insert(one.number);
           }
           return named;
       })
@@ -74,13 +78,19 @@ Entry Blobs::State::decode(const std::string& key, Bytes entry) const
     return decode_entry(entry, [&] { return name_of(key); });
 }
 
-bool Blobs::State::read(const Entry& entry, Slice slice, Room room) const
+bool Blobs::State::read(const std::string& key, const Entry& entry, Slice slice, Room room) const
 {
     const Part part = part_of(slice, entry.size());
+    if (entry.in_array() && part.size() > 0) {
+        const Array array = numbers.object(entry.number, Access::read_only);
+        // Only the entry says how many they are. So look, before much memory is taken for them.
+        if (entry.bytes > much && array.size() < entry.bytes) return false;
+        const MutableBytes into = room(part.size());
+        if (entry.kind == Kind::array) return array.read(part.first, into).cells_short == 0;
+        return read_verified(array, entry, part, into, [&] { return name_of(key); });
+    }
     const MutableBytes into = room(part.size());
     if (into.empty()) return true;
-    if (entry.kind == Kind::array)
-        return numbers.object(entry.number, Access::read_only).read(part.first, into).cells_short == 0;
     std::memcpy(into.data(), entry.value.data() + part.first, into.size());
     return true;
 }
@@ -101,10 +111,10 @@ bool Blobs::State::publish(const std::string& key, Bytes entry, Put put)
     return true;
 }
 
-bool Blobs::State::publish_array(const std::string& key, std::uint64_t number, std::uint64_t bytes, Put put)
+bool Blobs::State::publish_array(const std::string& key, std::uint64_t number, Bytes entry, Put put)
 {
     try {
-        const bool published = publish(key, array_entry_of(number, bytes), put);
+        const bool published = publish(key, entry, put);
         if (!published) numbers.destroy(number);
         return published;
     } catch (const Error& error) {
@@ -124,7 +134,7 @@ void Blobs::State::free(std::optional<std::size_t> size, const Replaced& replace
 void Blobs::State::free(Bytes replaced) const noexcept
 {
     Entry old;
-    if (decode_entry(replaced, old) && old.kind == Kind::array) numbers.destroy(old.number);
+    if (decode_entry(replaced, old) && old.in_array()) numbers.destroy(old.number);
 }
 
 bool Blobs::State::take(const std::string& key)
@@ -194,10 +204,11 @@ Found Blobs::read(const std::string& key, Slice slice, Room room, std::uint64_t 
         if (!size) return Found::no;
         if (*size > bytes.size()) refuse_entry(state_->directory.get(key).value_or(Version()), name_of(key));
         const Entry entry = state_->decode(key, Bytes(bytes).first(*size));
-        if (entry.kind == Kind::array && part_of(slice, entry.bytes).size() >= most) return Found::large;
-        if (state_->read(entry, slice, room)) return Found::yes;
+        if (entry.in_array() && part_of(slice, entry.bytes).size() >= most) return Found::large;
+        if (state_->read(key, entry, slice, room)) return Found::yes;
         if (size_before == *size && std::equal(bytes.data(), bytes.data() + *size, before.data()))
-            throw Error(-DER_CSUM, name_of(key) + ": its array object is missing: check the pool");
+            throw Error(-DER_CSUM,
+                        name_of(key) + ": its array object is missing, or ends too early: check the pool");
         size_before = *size;
         std::copy_n(bytes.data(), *size, before.data());
     }
@@ -273,13 +284,25 @@ bool Blobs::write(const std::string& key, Bytes value, Put put) const
     State& state = *state_;
     if (value.size() <= largest_small) return state.publish(key, small_entry(value), put);
     const auto use = state.numbers.take();
+    std::vector<std::byte> list;
+    if (state.keeps_sums) {
+        Sums sums;
+        sums.add(value);
+        list = sums.list();
+    }
     try {
-        state.numbers.object(use->number()).write(0, value);
+        const std::array ranges = {Range{0, value.size()}, Range{sums_at(value.size()), list.size()}};
+        const std::array memory = {value, Bytes(list)};
+        const std::size_t count = state.keeps_sums ? 2 : 1;
+        state.numbers.object(use->number())
+            .write(std::span(ranges).first(count), std::span(memory).first(count));
     } catch (...) {
         state.numbers.destroy(use->number());
         throw;
     }
-    return state.publish_array(key, use->number(), value.size(), put);
+    const auto entry = array_entry_of(use->number(), value.size(),
+                                      state.keeps_sums ? std::optional<Bytes>(list) : std::nullopt);
+    return state.publish_array(key, use->number(), entry, put);
 }
 
 void Blobs::touch(const std::string& key) const

@@ -1,6 +1,7 @@
 #include "blobs/entry.h"
 
 #include "base/bytes.h"
+#include "base/checksum.h"
 
 #include <daos_errno.h>
 
@@ -37,11 +38,13 @@ std::vector<std::byte> small_entry(Bytes value)
     return entry;
 }
 
-std::vector<std::byte> array_entry_of(std::uint64_t number, std::uint64_t bytes)
+std::vector<std::byte> array_entry_of(std::uint64_t number, std::uint64_t bytes,
+                                      const std::optional<Bytes>& sums)
 {
-    std::vector<std::byte> entry = begun(Kind::array, array_entry);
+    std::vector<std::byte> entry = sums ? begun(Kind::summed, summed_entry) : begun(Kind::array, array_entry);
     store_little(&entry[entry_head], number);
     store_little(&entry[entry_head + sizeof number], bytes);
+    if (sums) store_little(&entry[array_entry], checksum(*sums));
     return entry;
 }
 
@@ -60,15 +63,16 @@ std::vector<std::byte> touched(Bytes entry)
 bool decode_entry(Bytes entry, Entry& into) noexcept
 {
     if (entry.size() < entry_head || entry[0] < static_cast<std::byte>(Kind::small) ||
-        entry[0] > static_cast<std::byte>(Kind::folder))
+        entry[0] > static_cast<std::byte>(Kind::summed))
         return false;
     into.kind = static_cast<Kind>(entry[0]);
     into.modified = load_little<std::uint64_t>(&entry[1]);
     into.value = entry.subspan(entry_head);
-    if (into.kind != Kind::array) return true;
-    if (entry.size() != array_entry) return false;
+    if (!into.in_array()) return true;
+    if (entry.size() != (into.kind == Kind::summed ? summed_entry : array_entry)) return false;
     into.number = load_little<std::uint64_t>(&entry[entry_head]);
     into.bytes = load_little<std::uint64_t>(&entry[entry_head + sizeof into.number]);
+    if (into.kind == Kind::summed) into.sum = load_little<std::uint64_t>(&entry[array_entry]);
     into.value = {};
     return into.bytes <= most_bytes;
 }

@@ -5,6 +5,7 @@
 #include "stepstore/client.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,7 +14,8 @@ namespace stepstore::blobs {
 // Larger blobs are array objects. Below, an entry takes one update and one read (docs/design/blobs.md).
 inline constexpr std::size_t largest_small = std::size_t{32} << 10;
 
-enum class Kind : std::uint8_t { small = 1, array = 2, folder = 3 };
+// summed: an array with checksums (sums.h)
+enum class Kind : std::uint8_t { small = 1, array = 2, folder = 3, summed = 4 };
 
 // What decode_entry() has found. value: of a small blob, in the bytes that were decoded.
 struct Entry {
@@ -22,17 +24,22 @@ struct Entry {
     Bytes value;
     std::uint64_t number = 0; // of an array object
     std::uint64_t bytes = 0;  // in it
+    std::uint64_t sum = 0;    // of its checksums
 
-    std::uint64_t size() const { return kind == Kind::array ? bytes : value.size(); }
+    bool in_array() const { return kind == Kind::array || kind == Kind::summed; }
+    std::uint64_t size() const { return in_array() ? bytes : value.size(); }
 };
 
 inline constexpr std::size_t entry_head = 1 + sizeof(std::uint64_t);
 inline constexpr std::size_t array_entry = entry_head + 2 * sizeof(std::uint64_t);
+inline constexpr std::size_t summed_entry = array_entry + sizeof(std::uint64_t);
 inline constexpr std::size_t longest_entry = entry_head + largest_small;
 
 // All say that the blob was written now.
 std::vector<std::byte> small_entry(Bytes value);
-std::vector<std::byte> array_entry_of(std::uint64_t number, std::uint64_t bytes);
+// sums: the blob's checksums, which lie in its array too; nullopt: it has none.
+std::vector<std::byte> array_entry_of(std::uint64_t number, std::uint64_t bytes,
+                                      const std::optional<Bytes>& sums);
 std::vector<std::byte> folder_entry();
 std::vector<std::byte> touched(Bytes entry);
 

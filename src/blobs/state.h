@@ -16,13 +16,13 @@ struct Blobs::State : NotCopied {
     // nullopt: there is no such blob. Refuses what is no entry.
     std::optional<Version> entry(const std::string& key) const;
     Entry decode(const std::string& key, Bytes entry) const;
-    // False: the array is not there.
-    bool read(const Entry& entry, Slice slice, Room room) const;
+    // False: the array is not there, or ends before what its entry says.
+    bool read(const std::string& key, const Entry& entry, Slice slice, Room room) const;
 
     // In the directory. False, with only_new: there is a blob.
     bool publish(const std::string& key, Bytes entry, Put put);
     // With the outcome for the array that it names.
-    bool publish_array(const std::string& key, std::uint64_t number, std::uint64_t bytes, Put put);
+    bool publish_array(const std::string& key, std::uint64_t number, Bytes entry, Put put);
     // Of what an update replaced: its size, and its bytes if they fit.
     using Replaced = std::array<std::byte, 64>;
     void free(std::optional<std::size_t> size, const Replaced& replaced) const noexcept;
@@ -34,6 +34,7 @@ struct Blobs::State : NotCopied {
     std::string where; // "POOL/CONTAINER"
     KeyValue directory;
     bool lists_objects; // the store tells which there are
+    bool keeps_sums;    // of arrays, since the pool does not verify them
     Numbers numbers;    // last: it asks for the names
 };
 

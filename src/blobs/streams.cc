@@ -1,6 +1,7 @@
 // Blobs that are read and written piece by piece.
 #include "blobs/blobs.h"
 #include "blobs/state.h"
+#include "blobs/sums.h"
 #include "client/in_doubt.h"
 
 #include <daos_errno.h>
@@ -24,7 +25,7 @@ std::uint64_t Reader::size() const
 
 void Reader::read(Slice slice, Room room) const
 {
-    if (blobs_.state_->read(blobs_.state_->decode(key_, version_), slice, room)) return;
+    if (blobs_.state_->read(key_, blobs_.state_->decode(key_, version_), slice, room)) return;
     throw Error(-DER_NONEXIST,
                 blobs_.name_of(key_) + " was replaced or deleted while it was read: open it again");
 }
@@ -57,15 +58,44 @@ struct Writer::State : NotCopied {
     std::vector<std::byte> small; // until the first piece that is not
     std::unique_ptr<Numbers::Use> use;
     std::optional<Array> array;
+    Sums sums; // where the pool does not verify the array
     std::uint64_t size = 0;
     bool closed = false;
 
     State(Blobs in, const std::string& name, Put how) : blobs(std::move(in)), key(name), put(how) {}
 
     Numbers& numbers() const { return blobs.state_->numbers; }
-    std::vector<std::byte> entry() const
+    bool keeps_sums() const { return blobs.state_->keeps_sums; }
+    void append(Bytes bytes)
     {
-        return array ? array_entry_of(use->number(), size) : small_entry(small);
+        if (bytes.empty()) return;
+        array->write(size, bytes);
+        if (keeps_sums()) sums.add(bytes);
+        size += bytes.size();
+    }
+    void begin_array()
+    {
+        use = numbers().take();
+        array.emplace(numbers().object(use->number()));
+        size = 0;
+        try {
+            append(small);
+        } catch (...) { // all is as it was
+            numbers().destroy(use->number());
+            array.reset();
+            use.reset();
+            size = small.size();
+            throw;
+        }
+    }
+    // All of it is stored after this.
+    std::vector<std::byte> entry()
+    {
+        if (!array) return small_entry(small);
+        if (!keeps_sums()) return array_entry_of(use->number(), size, std::nullopt);
+        const std::vector<std::byte> list = sums.list();
+        array->write(sums_at(size), list);
+        return array_entry_of(use->number(), size, Bytes(list));
     }
     void end()
     {
@@ -97,15 +127,11 @@ void Writer::write(Bytes bytes)
                     state.blobs.name_of(state.key) + ": this writer is closed: open another one");
     if (!state.array && state.size + bytes.size() <= largest_small) {
         state.small.insert(state.small.end(), bytes.begin(), bytes.end());
-    } else {
-        if (!state.array) {
-            state.use = state.numbers().take();
-            state.array.emplace(state.numbers().object(state.use->number()));
-            if (!state.small.empty()) state.array->write(0, state.small);
-        }
-        if (!bytes.empty()) state.array->write(state.size, bytes);
+        state.size += bytes.size();
+        return;
     }
-    state.size += bytes.size();
+    if (!state.array) state.begin_array();
+    state.append(bytes);
 }
 
 bool Writer::close()
@@ -118,8 +144,15 @@ bool Writer::close()
         ~End() { state.end(); }
     } end{state};
     Blobs::State& to = *state.blobs.state_;
-    if (state.array) return to.publish_array(state.key, state.use->number(), state.size, state.put);
-    return to.publish(state.key, state.entry(), state.put);
+    if (!state.array) return to.publish(state.key, state.entry(), state.put);
+    std::vector<std::byte> entry;
+    try {
+        entry = state.entry();
+    } catch (...) {
+        to.numbers.destroy(state.use->number());
+        throw;
+    }
+    return to.publish_array(state.key, state.use->number(), entry, state.put);
 }
 
 bool Writer::close_if(const std::optional<Version>& expected)

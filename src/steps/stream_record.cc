@@ -39,6 +39,7 @@ enum Tag : std::uint16_t {
     tag_dropped = 23, // of no interest to readers
     tag_groups = 24 | must_know,
     tag_group_hash = 25 | must_know,
+    tag_ranks_per_object = 26 | must_know,
 };
 
 // One list of the fields for both directions: visit(tag, member).
@@ -70,6 +71,7 @@ void each_field(Record& r, Visit&& visit)
     visit(tag_dropped, r.dropped);
     visit(tag_groups, r.groups);
     visit(tag_group_hash, r.group_hash);
+    visit(tag_ranks_per_object, r.ranks_per_object);
 }
 
 // A stream that was never appended to does without the fields of segments, so that older libraries read it.
@@ -82,6 +84,7 @@ bool is_written(Tag tag, const StreamRecord& r)
     case tag_dropped: return !r.dropped.empty();
     case tag_groups: return r.groups != 0;
     case tag_group_hash: return r.group_hash != GroupHash::stepstore;
+    case tag_ranks_per_object: return r.ranks_per_object != 0;
     default: return true;
     }
 }
@@ -163,7 +166,7 @@ concept PlainField = NumberField<T> || std::is_same_v<T, std::string>;
 
 void validate(const StreamRecord& record, const std::string& where)
 {
-    const bool known = record.objects >= Objects::single && record.objects <= Objects::per_writer &&
+    const bool known = record.objects >= Objects::single && record.objects <= Objects::per_machine &&
                        (record.step_mode == StepMode::extend || record.step_mode == StepMode::snapshot) &&
                        (record.order == Order::row_major || record.order == Order::column_major) &&
                        record.groups <= most_groups && record.group_hash <= GroupHash::daos;
@@ -175,6 +178,12 @@ void validate(const StreamRecord& record, const std::string& where)
     if (record.ranks == 0 || !possible(record.chunk_size) || !possible(record.data_chunk_size))
         throw Error(-DER_DF_INVAL, "the record of the stream " + where +
                                        " says 0 ranks, or a chunk size of 0 or above 1 TiB: it is damaged");
+    if ((record.objects == Objects::per_machine) != (record.ranks_per_object > 0))
+        throw Error(-DER_DF_INVAL,
+                    "the record of the stream " + where + " says that " +
+                        std::to_string(record.ranks_per_object) +
+                        " ranks have a metadata object together, and has objects of the kind " +
+                        std::to_string(static_cast<int>(record.objects)) + ": it is damaged");
     for (const Segment& one : segments_of(record))
         if (!one.directory.empty())
             require_segment_directory(one.directory, "the record of the stream " + where);
@@ -239,10 +248,16 @@ StreamRecord decode_record(Bytes bytes, const std::string& where)
     return record;
 }
 
+std::uint32_t StreamRecord::ranks_together() const
+{
+    if (objects == Objects::per_writer) return 1;
+    return objects == Objects::per_machine ? std::min(ranks_per_object, ranks) : ranks;
+}
+
 ObjectId StreamRecord::metadata_of(std::uint64_t step, std::uint32_t rank) const
 {
     if (objects == Objects::single) return metadata;
-    if (objects == Objects::per_writer) return {metadata.hi, metadata.lo + rank};
+    if (objects != Objects::per_step) return {metadata.hi, metadata.lo + rank / ranks_together()};
     const std::uint64_t number = step - first_step;
     if (number >= metadata_numbers(objects, ranks))
         throw Error(-DER_OVERFLOW, "step " + std::to_string(step) +
@@ -254,7 +269,7 @@ ObjectId StreamRecord::metadata_of(std::uint64_t step, std::uint32_t rank) const
 std::uint64_t metadata_numbers(Objects objects, std::uint32_t ranks)
 {
     if (objects == Objects::single) return 0;
-    return objects == Objects::per_writer ? ranks : std::uint64_t{1} << 32;
+    return objects == Objects::per_step ? std::uint64_t{1} << 32 : ranks;
 }
 
 Segment last_segment(const StreamRecord& record, std::uint64_t end_step)

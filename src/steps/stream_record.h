@@ -54,6 +54,8 @@ struct StreamRecord {
     std::string data_object_class;
     // Of targets that hold the chunks of the metadata array, where the layout chooses chunks by them; else 0.
     std::uint32_t groups = 0;
+    // per_machine: so many ranks in a row have a metadata object together. Else 0.
+    std::uint32_t ranks_per_object = 0;
     GroupHash group_hash = GroupHash::stepstore;
     ObjectId side;         // key-value: what the layout keeps there, agreements, copies, the profile
     ObjectId metadata;     // what the layout keeps there; the first of several: metadata_of
@@ -70,6 +72,8 @@ struct StreamRecord {
     bool in_place() const { return step_mode == StepMode::snapshot; }
     // Whether a metadata object has the bytes of one step at a time, which begin at byte 0.
     bool begins_at_0() const { return in_place() || objects == Objects::per_step; }
+    // How many ranks in a row share each metadata object.
+    std::uint32_t ranks_together() const;
     ObjectId data_of(std::uint32_t rank) const { return {data.hi, data.lo + rank}; }
     // Where a rank's metadata of a step lies. -DER_OVERFLOW: no object is left for the step.
     ObjectId metadata_of(std::uint64_t step, std::uint32_t rank) const;

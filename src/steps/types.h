@@ -55,7 +55,7 @@ enum class ShapeKind : std::uint8_t {
 using stepstore::Order;
 
 // The metadata objects of a segment: one for all its steps, one for each step, or one for each writer rank.
-enum class Objects : std::uint8_t { single = 1, per_step = 2, per_writer = 3 };
+enum class Objects : std::uint8_t { single = 1, per_step = 2, per_writer = 3, per_machine = 4 };
 
 // Where the metadata of the next step goes: after that of the steps before, or in its place. Then a snapshot
 // of the container keeps each step.

@@ -83,6 +83,7 @@ TEST_F(Checksums, DamageOfAChecksumIsFoundToo)
 
 TEST_F(Checksums, WithoutThemNothingIsFound)
 {
+    if (stepstore::testing::in_files()) GTEST_SKIP() << "they are always there";
     write(false);
     damage(100);
     read({}, 0, elements);
@@ -178,6 +179,16 @@ TEST_F(Checksums, ATableOfBlocksElsewhereIsRefused)
     };
     for (const StoredBlock& block : hostile)
         EXPECT_THROW(decoded(block), Error) << block.box.start[0] << ' ' << block.object;
+}
+
+// The cells of a pool in files have no other checksums.
+TEST_F(Checksums, ArraysInFilesAlwaysHaveThem)
+{
+    location = "shared:" + (directory / "in_files");
+    write(false);
+    EXPECT_NO_THROW(read({}, 0, elements));
+    damage(1000);
+    expect_error(-DER_CSUM, {"block [0:5000] of array 'T'"}, [&] { read({}, 0, elements); });
 }
 
 TEST_F(Checksums, AHeaderOfWhatCannotBeIsRefused)

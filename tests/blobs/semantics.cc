@@ -188,9 +188,9 @@ TEST_F(BlobsOfAContainer, FaultsNameTheBlob)
     // Entries that an enemy made: of another kind, cut, and of an array that is longer than any.
     const auto entry = *directory.get("k");
     std::vector<std::vector<std::byte>> bad{{}, {std::byte{9}}, entry, entry, entry};
-    bad[2][0] = std::byte{4};
+    bad[2][0] = std::byte{5};
     bad[3].pop_back();
-    std::fill(bad[4].end() - 8, bad[4].end(), std::byte{0xff});
+    std::fill_n(bad[4].begin() + array_entry - 8, 8, std::byte{0xff});
     for (const auto& one : bad) {
         directory.put("bad", one);
         EXPECT_EQ(code_of([&] { blobs.read("bad"); }, &text), -DER_INVAL);
@@ -218,6 +218,67 @@ TEST_F(BlobsOfAContainer, ADamagedMarkKeepsWhatALivingWriterMayHave)
     EXPECT_EQ(blobs.take_back(), 0U);
     EXPECT_TRUE(writer.close());
     EXPECT_EQ(blobs.read("k"), value(100000));
+}
+
+// A pool in files does not verify the cells of arrays. So each byte of a blob is, whatever part is read.
+TEST(BlobsInFiles, AnyDamagedByteIsFound)
+{
+    const stepstore::testing::TemporaryDirectory directory;
+    const std::string location = "shared:" + (directory / "pool");
+    const Blobs blobs = Blobs::open(location, Access::read_write);
+    constexpr std::size_t size = 700'000;
+    const auto written = value(size);
+    blobs.write("at once", written);
+    {
+        Writer writer(blobs, "in pieces");
+        for (std::size_t at = 0; at < size; at += 9'973)
+            writer.write(Bytes(written).subspan(at, std::min<std::size_t>(9'973, size - at)));
+        writer.close();
+    }
+    blobs.append("in pieces", value(10));
+    std::mt19937_64 random(3);
+    for (const std::string key : {"at once", "in pieces"}) {
+        const auto whole = blobs.read(key);
+        ASSERT_TRUE(whole);
+        EXPECT_TRUE(std::equal(written.begin(), written.end(), whole->begin()));
+        Array array = blobs.container().open_array(
+            {blobs.container().object_id(0, data_hi, ObjectType::array_bytes, "S1").hi,
+             blobs.info(key)->number},
+            ArrayAttributes{1, std::uint64_t{1} << 40});
+        for (int round = 0; round < 60; ++round) {
+            const std::uint64_t at = random() % array.size();
+            const std::uint64_t gap = (whole->size() + 63) / 64 * 64;
+            std::byte one{};
+            array.read(at, {&one, 1});
+            const std::byte wrong = one ^ std::byte{64};
+            array.write(at, {&wrong, 1});
+            const bool of_value = at < whole->size();
+            EXPECT_EQ(code_of([&] { blobs.read(key); }), of_value || at >= gap ? -DER_CSUM : 0) << at;
+            const auto first = static_cast<std::int64_t>(random() % whole->size());
+            const bool near = of_value && at / (256 << 10) == static_cast<std::uint64_t>(first) / (256 << 10);
+            EXPECT_EQ(code_of([&] { blobs.read(key, {first, first + 1}); }),
+                      near || at >= gap ? -DER_CSUM : 0)
+                << at << " of " << first;
+            array.write(at, {&one, 1});
+        }
+        EXPECT_EQ(blobs.read(key), whole);
+    }
+}
+
+// An entry that an enemy wrote takes no memory for bytes that are not there.
+TEST_F(BlobsOfAContainer, AnEntryThatClaimsTooMuchIsDamage)
+{
+    blobs.write("k", value(100'000));
+    KeyValue names = blobs.container().key_value(
+        blobs.container().object_id(0, directory_hi, ObjectType::key_value, "SX"));
+    for (const std::uint64_t claimed : {std::uint64_t{1} << 62, std::uint64_t{1} << 40})
+        for (const bool summed : {false, true}) {
+            const auto entry = array_entry_of(blobs.info("k")->number, claimed,
+                                              summed ? std::optional<Bytes>(Bytes()) : std::nullopt);
+            names.put("claims", entry);
+            EXPECT_EQ(code_of([&] { blobs.read("claims"); }), -DER_CSUM) << claimed;
+            EXPECT_EQ(code_of([&] { blobs.read("claims", {5, 7}); }), -DER_CSUM) << claimed;
+        }
 }
 
 TEST_F(BlobsOfAContainer, OneThatIsOpenForReadingWritesNothing)

@@ -81,6 +81,7 @@ def test_other_choices_are_estimated_as_they_are_simulated():
         "array,Objects=per-writer",
         "array-aligned,Objects=per-step",
         "array-aligned,Objects=per-writer",
+        "array-aligned,Objects=per-machine,RanksPerObject=12",
         "array-aligned,ObjectClass=S4",
         "array,ChunkSize=64k",
     ]

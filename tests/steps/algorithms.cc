@@ -182,18 +182,28 @@ TEST(Options, AreSetByNameAndSayWhatIsValid)
 TEST(Options, ThatCannotBeAreRefused)
 {
     WriterOptions options;
-    for (const Objects objects : {Objects::single, Objects::per_step, Objects::per_writer}) {
+    for (const Objects objects :
+         {Objects::single, Objects::per_step, Objects::per_writer, Objects::per_machine}) {
         EXPECT_TRUE(options.set("Objects", name_of(objects)));
         EXPECT_EQ(options.objects, objects);
     }
     EXPECT_TRUE(options.set("Steps", "extend"));
     const std::string text = message_of([&] { options.set("Objects", "several"); }, -DER_INVAL);
-    EXPECT_NE(text.find("single, per-step, per-writer"), std::string::npos) << text;
+    EXPECT_NE(text.find("single, per-step, per-writer, per-machine"), std::string::npos) << text;
     message_of([&] { options.set("Steps", "backwards"); }, -DER_INVAL);
     options.layout = "posix";
     const std::string why = message_of([&] { check_options(options); }, -DER_INVAL);
-    EXPECT_NE(why.find("per-writer"), std::string::npos) << why;
+    EXPECT_NE(why.find("per-machine"), std::string::npos) << why;
     EXPECT_NE(why.find("posix"), std::string::npos) << why;
+    for (const char* const layout : {"kv", "array", "array-adaptive"}) { // they have no places for them
+        options.layout = layout;
+        EXPECT_NE(message_of([&] { check_options(options); }, -DER_INVAL).find(layout), std::string::npos);
+    }
+    options = {};
+    options.set("Objects", "per-writer");
+    options.set("RanksPerObject", "2");
+    EXPECT_NE(message_of([&] { check_options(options); }, -DER_INVAL).find("RanksPerObject"),
+              std::string::npos);
     options = {};
     options.layout = "columns";
     message_of([&] { check_options(options); }, -DER_INVAL);

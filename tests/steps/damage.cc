@@ -8,6 +8,7 @@
 #include "support/thread_group.h"
 
 #include <filesystem>
+#include <random>
 
 namespace stepstore::steps::testing {
 namespace {
@@ -212,6 +213,93 @@ TEST_P(Damage, ADamagedRecordIsNamedAndTheStreamCanBeWrittenAnew)
 }
 
 INSTANTIATE_TEST_SUITE_P(Layouts, Damage, ::testing::ValuesIn(all_designs), name_of_design);
+
+// A pool in files does not verify the cells of arrays. The metadata of a step has their checksums. So each
+// byte of each block is verified, however the block was put and whatever part of it is read.
+TEST(DamageInFiles, OfAnyByteOfTheDataIsFound)
+{
+    const TemporaryDirectory directory;
+    const std::string location = "shared:" + (directory / "pool");
+    const std::map<std::string, std::uint64_t> blocks = {
+        {"small", 100}, {"several pieces", 20'000}, {"now", 300'000}, {"span", 5'000}, {"direct", 700'000}};
+    constexpr std::uint64_t steps = 2;
+    {
+        Writer writer(location, WriterOptions(), self_communicator());
+        for (std::uint64_t step = 0; step < steps; ++step) {
+            writer.begin_step();
+            std::vector<std::vector<double>> kept;
+            for (const auto& [name, count] : blocks) {
+                const auto id = writer.define(name, Type::float64, ShapeKind::global_array);
+                kept.emplace_back(count);
+                std::iota(kept.back().begin(), kept.back().end(), static_cast<double>(step));
+                if (name == "span") {
+                    const auto span = writer.put_span(id, Dims{count}, Dims{0}, Dims{count});
+                    std::memcpy(span.data(), kept.back().data(), span.size());
+                } else {
+                    writer.put(id, Dims{count}, Dims{0}, Dims{count}, kept.back().data(),
+                               name == "now" ? Mode::sync : Mode::deferred);
+                }
+            }
+            writer.end_step();
+        }
+        writer.close();
+    }
+    const Pool pool = Pool::connect(location);
+    const Container container = pool.open_container("default");
+    const auto record = StreamList(container, "", Access::read_only).find("main");
+    ASSERT_TRUE(record);
+    Array data = container.open_array(record->data_of(0), {1, record->data_chunk_size}, Access::read_write);
+    const auto flip = [&](std::uint64_t at) {
+        std::byte one{};
+        const Range place{at, 1};
+        const MutableBytes memory(&one, 1);
+        data.read({&place, 1}, {&memory, 1});
+        one ^= std::byte{4};
+        const Bytes written(memory);
+        data.write({&place, 1}, {&written, 1});
+    };
+    // How many of the gets of elements around the middle, and of whole blocks, find damage.
+    const auto damaged = [&](bool whole) {
+        ReaderOptions random;
+        random.mode = ReadMode::random_access;
+        Reader reader(location, random, self_communicator());
+        std::vector<std::string> found;
+        for (std::uint64_t step = 0; step < steps; ++step)
+            for (const auto& [name, count] : blocks) {
+                const std::uint64_t number = whole ? count : 2;
+                const std::uint64_t first = whole ? 0 : count / 2;
+                std::vector<double> values(number);
+                try {
+                    reader.get(*reader.find(name), Dims{first}, Dims{number}, values.data(), Mode::sync,
+                               step);
+                    EXPECT_EQ(values[1], static_cast<double>(step + first + 1)) << name;
+                } catch (const Error& error) {
+                    EXPECT_EQ(error.code(), -DER_CSUM) << error.what();
+                    found.push_back(name + " of step " + std::to_string(step));
+                }
+            }
+        return found;
+    };
+    EXPECT_TRUE(damaged(true).empty());
+    EXPECT_FALSE(check_streams(location, true).damaged());
+    std::mt19937_64 random(5);
+    std::uint64_t hits = 0;
+    for (int round = 0; round < 40; ++round) {
+        const std::uint64_t at = random() % data.size();
+        flip(at);
+        const auto found = damaged(true);
+        const auto near = damaged(false);
+        EXPECT_LE(near.size(), found.size());
+        if (!found.empty()) ++hits;
+        if (round < 4) {
+            EXPECT_EQ(check_streams(location, true).damaged(), !found.empty());
+        }
+        flip(at);
+        if (HasFailure()) return;
+    }
+    EXPECT_GE(hits, 35U) << "only between two steps there is a gap";
+    EXPECT_TRUE(damaged(true).empty());
+}
 
 } // namespace
 } // namespace stepstore::steps::testing

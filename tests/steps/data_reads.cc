@@ -1,6 +1,9 @@
 // What gathered gets ask of the store: each byte once, in requests that a DAOS system takes.
 #include "steps/read/data_reads.h"
 
+#include "base/checksum.h"
+#include "support/errors.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -42,6 +45,7 @@ public:
         }
     }
     std::uint64_t size(std::uint32_t) override { return data_.size(); }
+    void flip(std::uint64_t at) { data_[at] ^= std::byte{16}; }
 
     std::uint64_t bytes = 0;
 
@@ -68,7 +72,23 @@ protected:
     {
         get.memory.assign(get.count[0] * get.count[1], UINT32_MAX);
         reads.add({0, rank}, 0, {origin, shape}, {get.start, get.count},
-                  reinterpret_cast<std::byte*>(get.memory.data()), sizeof cells[0]);
+                  reinterpret_cast<std::byte*>(get.memory.data()), sizeof cells[0], sums);
+    }
+    // As a writer that wrote the block in two ranges.
+    void sum_up()
+    {
+        const auto bytes = std::as_bytes(std::span(cells));
+        DataSums made;
+        for (const DataSpan range : {DataSpan{200'000, bytes.size() - 200'000}, DataSpan{0, 200'000}}) {
+            std::vector<std::uint64_t> of_pieces;
+            for (std::uint64_t at = 0; at < range.length; at += piece_size_of(range.length))
+                of_pieces.push_back(checksum(bytes.subspan(
+                    range.begin + at, std::min(piece_size_of(range.length), range.length - at))));
+            made.add(range, of_pieces);
+        }
+        std::vector<std::byte> encoded;
+        made.encode(0, encoded);
+        sums = std::make_shared<const DataSums>(DataSums::decode(encoded, {0, bytes.size()}, "a test"));
     }
     void expect(const Get& get) const
     {
@@ -90,6 +110,7 @@ protected:
     std::vector<std::uint32_t> cells;
     std::optional<StrictReader> reader;
     DataReads reads{Order::row_major};
+    std::shared_ptr<const DataSums> sums; // nullptr: nothing is verified
 };
 
 TEST_F(DataReadsTest, TheSameBlockTwiceIsReadOnce)
@@ -140,6 +161,89 @@ TEST_F(DataReadsTest, AnyBoxesOfSeveralRanks)
     }
 }
 
+TEST_F(DataReadsTest, AnyBoxesOfVerifiedPieces)
+{
+    sum_up();
+    std::mt19937_64 random(11);
+    for (int round = 0; round < 300; ++round) {
+        std::vector<Get> gets(1 + random() % 6);
+        for (Get& get : gets) {
+            get.start = {random() % rows, random() % columns};
+            get.count = {random() % (rows - get.start[0] + 1), random() % (columns - get.start[1] + 1)};
+            add(get, static_cast<std::uint32_t>(random() % 2));
+        }
+        reader->bytes = 0;
+        run_and_expect(gets);
+        if (HasFatalFailure()) return;
+    }
+}
+
+// Whichever byte is wrong: a get of a part of its piece is refused, and one of other pieces is not.
+TEST_F(DataReadsTest, DamagedPiecesAreFound)
+{
+    sum_up();
+    std::mt19937_64 random(13);
+    for (int round = 0; round < 200; ++round) {
+        const std::uint64_t wrong = random() % (rows * columns * sizeof cells[0]);
+        const DataSpan piece = sums->cover({wrong, 1});
+        Get get{{random() % rows, random() % columns}, {1, 1}, {}};
+        const std::uint64_t wanted = (get.start[0] * columns + get.start[1]) * sizeof cells[0];
+        reader->flip(wrong);
+        add(get);
+        const auto run = [&] { reads.run([&](std::span<DataRequest> requests) { reader->read(requests); }); };
+        if (wanted >= piece.begin && wanted < piece.end()) {
+            EXPECT_EQ(stepstore::testing::error_of(run).code(), -DER_CSUM) << wrong;
+        } else {
+            EXPECT_NO_THROW(run()) << wrong;
+            expect(get);
+        }
+        reader->flip(wrong);
+    }
+}
+
+// As a machine that had old bytes of the file: the second look has the right ones.
+TEST_F(DataReadsTest, ABadLookIsRepeated)
+{
+    sum_up();
+    Get get{{0, 0}, {rows, columns}, {}};
+    add(get);
+    int looks = 0;
+    reads.run([&](std::span<DataRequest> requests) {
+        reader->read(requests);
+        if (looks++ == 0) requests[0].memory[0][5] ^= std::byte{1};
+    });
+    EXPECT_EQ(looks, 2);
+    expect(get);
+}
+
+TEST(DataSums, KeepWhatTheyWereMadeOf)
+{
+    constexpr std::uint64_t base = 12345;
+    DataSums made;
+    made.add({base + 70'000, 64 << 10}, std::vector<std::uint64_t>{5});
+    made.add({base, 65'537}, std::vector<std::uint64_t>{1, 2});
+    std::vector<std::byte> encoded;
+    made.encode(base, encoded);
+    const DataSpan data{base, 140'000};
+    const DataSums read = DataSums::decode(encoded, data, "a test");
+    EXPECT_EQ(read.cover({base + 65'536, 1}).begin, base + 65'536);
+    EXPECT_EQ(read.cover({base + 65'535, 2}).length, 65'537U);
+    EXPECT_EQ(read.cover({base + 66'000, 10}).length, 10U) << "nothing was written there";
+    for (std::size_t length = 0; length < encoded.size(); ++length)
+        EXPECT_THROW(DataSums::decode(Bytes(encoded).first(length), data, "a test"), Error) << length;
+    EXPECT_THROW(DataSums::decode(encoded, {base, 100'000}, "a test"), Error);
+    EXPECT_THROW(DataSums::decode(encoded, {UINT64_MAX - 5, 140'000}, "a test"), Error);
+}
+
+TEST(DataSums, PiecesAreFewAndNotTooLarge)
+{
+    EXPECT_EQ(piece_size_of(1), 64U << 10);
+    EXPECT_EQ(piece_size_of(32 << 20), 64U << 10);
+    EXPECT_EQ(piece_size_of((32 << 20) + 1), 128U << 10);
+    EXPECT_EQ(piece_size_of(std::uint64_t{1} << 30), 2U << 20);
+    EXPECT_EQ(piece_size_of(std::uint64_t{1} << 62), 4U << 20);
+}
+
 TEST_F(DataReadsTest, ManyShortRangesAreSeveralRequests)
 {
     constexpr std::uint64_t stride = 1032, many = 40000; // elements: too far apart to be read over
@@ -152,7 +256,7 @@ TEST_F(DataReadsTest, ManyShortRangesAreSeveralRequests)
     std::vector<std::uint32_t> column(many);
     const Dims start{0, 0}, count{many, 1}, all{many, stride};
     reads.add({0, 1}, 0, {start, all}, {start, count}, reinterpret_cast<std::byte*>(column.data()),
-              sizeof column[0]);
+              sizeof column[0], nullptr);
     reads.run([&](std::span<DataRequest> requests) { wide.read(requests); });
     EXPECT_EQ(reads.requests(), 3U);
     for (std::uint64_t i = 0; i < many; ++i)

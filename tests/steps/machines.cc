@@ -1,6 +1,7 @@
 // Ranks on several machines. A pool that they make is one in files. If there is a local one already, or they
 // do not share the directory, all of them are told so before anything is touched.
 #include "steps/model.h"
+#include "steps/stream/stream_list.h"
 #include "support/errors.h"
 #include "support/process_group.h"
 #include "support/temporary.h"
@@ -75,6 +76,52 @@ TEST_F(StepsMachines, MakeAPoolInFilesTogether)
                   0)
             << machine;
     }
+}
+
+// The ranks of each machine have a metadata object together, also if they are not equally many. A
+// writer that appends later keeps that, on any number of machines.
+TEST_F(StepsMachines, HaveAMetadataObjectEach)
+{
+    constexpr std::uint64_t steps = 3;
+    const std::string pool_path = directory / "pool";
+    const auto write_with = [&](int size, int of_first, bool append) {
+        return run_processes(size, [&, of_first, append](std::shared_ptr<Communicator> communicator) {
+            setenv("STEPSTORE_TEST_MACHINE", communicator->rank() < of_first ? "first" : "second", 1);
+            WriterOptions options;
+            options.append = append;
+            Writer writer(pool_path, options, communicator);
+            const Model part{size, 16, true};
+            for (std::uint64_t step = 0; step < steps; ++step)
+                part.write_step(writer, communicator->rank());
+            writer.close();
+            return 0;
+        });
+    };
+    EXPECT_EQ(write_with(5, 3, false), std::vector<int>(5, 0));
+    EXPECT_EQ(write_with(4, 4, true), std::vector<int>(4, 0)) << "on one machine";
+    EXPECT_EQ(run_in_child([&] {
+                  Reader reader(pool_path, ReaderOptions(), self_communicator());
+                  for (std::uint64_t step = 0; step < 2 * steps; ++step) {
+                      if (reader.begin_step(0) != StepStatus::ok) return 1;
+                      (step < steps ? Model{5, 16, true} : Model{4, 16, true}).check_step(reader, step);
+                      reader.end_step();
+                  }
+                  if (::testing::Test::HasFailure()) return 2;
+                  if (reader.describe().objects != "per-machine") return 3;
+                  const Pool pool = Pool::connect(pool_path);
+                  const auto of_file = [](const Container& in, const StreamRecord& record,
+                                          std::uint32_t rank) {
+                      return in.open_array(record.metadata_of(0, rank), {1, record.chunk_size}).size();
+                  };
+                  const Container container = pool.open_container("default");
+                  const auto record = StreamList(container, "", Access::read_only).find("main");
+                  if (!record || record->ranks_per_object != 3) return 4;
+                  const StreamRecord first = segment_record(*record, record->earlier.at(0));
+                  if (first.metadata_of(0, 2) != first.metadata_of(0, 0)) return 5;
+                  if (first.metadata_of(0, 3) == first.metadata_of(0, 0)) return 6;
+                  return of_file(container, first, 0) > 0 && of_file(container, first, 3) > 0 ? 0 : 7;
+              }),
+              0);
 }
 
 // As with /tmp, which each machine has for itself.

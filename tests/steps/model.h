@@ -30,12 +30,15 @@ inline std::string name_of(const Design& design)
     return name;
 }
 
+inline constexpr Objects all_objects[] = {Objects::single, Objects::per_step, Objects::per_writer,
+                                          Objects::per_machine};
+
 // Every choice of each, from the list of layouts: one that is added is tested like the others.
 template <class Each>
 void each_design(Each&& each)
 {
     for (const Layout* layout : layouts())
-        for (const Objects objects : {Objects::single, Objects::per_step, Objects::per_writer})
+        for (const Objects objects : all_objects)
             for (const StepMode mode : {StepMode::extend, StepMode::snapshot})
                 each(Design{std::string(layout->name), objects, mode});
 }
@@ -47,6 +50,7 @@ inline WriterOptions options_of(const Design& design)
     options.objects = design.objects;
     options.step_mode = design.step_mode;
     options.targets = 4;
+    if (design.objects == Objects::per_machine) options.ranks_per_object = 2; // as if of several machines
     if (design.layout == "array-aligned" || design.layout == "array-adaptive") options.chunk_size = 4096;
     return options;
 }
@@ -58,7 +62,8 @@ inline bool is_accepted(const Design& design)
     if (design.layout == "posix" && on_cluster()) return false; // it needs a directory
     // In files, which have no snapshots, one of each layout: what else there is does not depend on the pool.
     if (stepstore::testing::in_files() &&
-        (design.step_mode == StepMode::snapshot || design.objects != Objects::single))
+        (design.step_mode == StepMode::snapshot ||
+         (design.objects != Objects::single && design.objects != Objects::per_machine)))
         return false;
     // On Ceph, where each takes seconds, one of every kind.
     const std::string name = name_of(design);

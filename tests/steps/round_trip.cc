@@ -120,7 +120,9 @@ TEST_P(RoundTrip, StepsAheadComeInFewReads)
     // Of a step at its snapshot: what it needs by itself, and the epoch.
     const bool by_snapshot = design.step_mode == StepMode::snapshot;
     const std::uint64_t slots = by_snapshot && design.layout == "array-adaptive" ? steps : 0;
-    const std::uint64_t writers = design.objects == Objects::per_writer ? 3 : 1;
+    const std::uint64_t writers = design.objects == Objects::per_writer    ? 3
+                                  : design.objects == Objects::per_machine ? 2
+                                                                           : 1;
     // A round ends where the slots change.
     const std::uint64_t rows = design.layout == "array-adaptive" ? 3 * writers : 0;
     const std::uint64_t of_snapshots = by_snapshot ? (metadata == 0 ? 1 + writers : 1) * steps : 0;
@@ -338,7 +340,7 @@ TEST_P(RoundTrip, CloseCountsTheStepsThatAllRanksEnded)
 // waits for it.
 TEST_P(RoundTrip, ARankThatFailsLetsNobodyHang)
 {
-    const StreamToWrite stream = open_to_write(location, options_of(GetParam()), 3);
+    const StreamToWrite stream = open_to_write(location, options_of(GetParam()), {3, 3});
     const OpenedStream& opened = stream.opened;
     run_ranks(3, [&](std::shared_ptr<Communicator> communicator) {
         const Pool pool = Pool::connect(opened.location.pool);

@@ -309,6 +309,14 @@ TEST(Choices, ThatCannotWorkAreRefusedAtOpeningWithTheReason)
         "posix-per-step-snapshot",
         "posix-per-writer",
         "posix-per-writer-snapshot",
+        "array-per-machine",
+        "array-per-machine-snapshot",
+        "array-adaptive-per-machine",
+        "array-adaptive-per-machine-snapshot",
+        "kv-per-machine",
+        "kv-per-machine-snapshot",
+        "posix-per-machine",
+        "posix-per-machine-snapshot",
     };
     EXPECT_TRUE(std::ranges::is_permutation(refused, known)) << ::testing::PrintToString(refused);
 }

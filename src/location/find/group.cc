@@ -14,6 +14,7 @@
 #include <daos_errno.h>
 #include <fcntl.h>
 #include <filesystem>
+#include <map>
 #include <numeric>
 #include <random>
 #include <unistd.h>
@@ -24,11 +25,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool on_several_machines(Communicator& communicator)
+std::uint32_t most_ranks_of_a_machine(Communicator& communicator)
 {
-    if (communicator.size() == 1) return false;
-    const auto all = communicator.allgather(checksum(as_bytes(this_machine().boot)));
-    return std::ranges::any_of(all, [&](std::uint64_t one) { return one != all.front(); });
+    if (communicator.size() == 1) return 1;
+    std::map<std::uint64_t, std::uint32_t> ranks;
+    std::uint32_t most = 0;
+    for (const std::uint64_t machine : communicator.allgather(checksum(as_bytes(this_machine().boot))))
+        most = std::max(most, ++ranks[machine]);
+    return most;
 }
 
 // The directory itself, or the nearest one above it that is there.
@@ -88,9 +92,11 @@ bool sees(const Probe& probe)
 
 } // namespace
 
-std::string location_of_group(Communicator& communicator, const std::string& location)
+PlaceOfGroup place_of_group(Communicator& communicator, const std::string& location)
 {
-    if (!capabilities_of(location).directory || !on_several_machines(communicator)) return location;
+    const std::uint32_t most = most_ranks_of_a_machine(communicator);
+    const bool several_machines = most < static_cast<std::uint32_t>(communicator.size());
+    if (!capabilities_of(location).directory || !several_machines) return {location, most};
     Probe probe; // rank 0's
     const std::vector<std::byte> word = on_root(communicator, [&] {
         std::vector<std::byte> bytes;
@@ -158,7 +164,7 @@ std::string location_of_group(Communicator& communicator, const std::string& loc
                                            " a name that another rank has made (docs/nodes.md, "
                                            "rule 4: mount options)"));
     });
-    return where;
+    return {where, most};
 }
 
 } // namespace stepstore

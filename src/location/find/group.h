@@ -13,6 +13,11 @@ namespace stepstore {
 // a path without a pool and ranks on several machines. Then it is shared:PATH, of a pool in files.
 // -DER_BUSY: the ranks run on several machines, and the pool belongs to one. -DER_INVAL: the path is not the
 // same directory on all of them. Rank 0 tells by a file that it makes there for a moment. Nothing is left.
-std::string location_of_group(Communicator& communicator, const std::string& location);
+struct PlaceOfGroup {
+    std::string location;
+    // Of the machine that has the most of them. It is that of all ranks if they run on one machine.
+    std::uint32_t ranks_of_a_machine;
+};
+PlaceOfGroup place_of_group(Communicator& communicator, const std::string& location);
 
 } // namespace stepstore

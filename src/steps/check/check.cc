@@ -165,6 +165,7 @@ private:
                 part.value(entry);
             else
                 part.minmax(entry), part.place(entry);
+        part.sums();
     }
 
     bool check_data(const RankStep& part)
@@ -184,7 +185,7 @@ private:
                     "values and attributes of this step can be read; blocks of this rank cannot");
                 return false;
             }
-            if (read_data_) read_all(header), check_compressed(part);
+            if (read_data_) check_compressed(part), read_all(part);
             return true;
         } catch (const Error& error) {
             if (!is_damage(error)) throw;
@@ -194,17 +195,25 @@ private:
         }
     }
 
-    void read_all(const MetadataHeader& header)
+    void read_all(const RankStep& part)
     {
-        constexpr std::uint64_t piece = 16 << 20;
-        std::vector<std::byte> memory(std::min(piece, header.data_length));
-        for (std::uint64_t done = 0; done < header.data_length; done += piece) {
-            DataRequest request;
-            request.place = {header.generation, header.rank};
-            const std::uint64_t length = std::min(piece, header.data_length - done);
-            request.ranges.push_back({header.data_base + done, length});
-            request.memory.push_back(MutableBytes(memory).first(length));
+        constexpr std::uint64_t at_once = 16 << 20;
+        const MetadataHeader& header = part.header;
+        const auto sums = part.sums();
+        std::vector<std::byte> memory;
+        DataSpan next{header.data_base, 0};
+        for (const std::uint64_t end = header.data_base + header.data_length; next.begin < end;
+             next.begin = next.end()) {
+            next.length = std::min(at_once, end - next.begin);
+            if (sums != nullptr) next.length = sums->cover(next).end() - next.begin;
+            memory.resize(next.length);
+            DataRequest request{
+                {header.generation, header.rank}, {{next.begin, next.length}}, {MutableBytes(memory)}};
             data_->read({&request, 1});
+            const auto bad = sums != nullptr ? sums->mismatch(next.begin, memory) : std::nullopt;
+            if (bad)
+                throw Error(-DER_CSUM,
+                            "the checksum of its bytes from " + std::to_string(*bad) + " on does not match");
         }
     }
 

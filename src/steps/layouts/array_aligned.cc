@@ -5,7 +5,7 @@
 //    rank waits for another.
 // 2. Metadata that is larger than a chunk goes to the stream's key-value object, under the key of the layout
 //    `kv`, where it can meet nothing else. Then the slot gets a header alone (magic "SSOV") that says so.
-// With objects of their own, a step's slots follow in rank order, and a rank's in step order.
+// With several objects the slots in each are those of its steps and ranks alone, in the same order.
 // 3. A step is there when all its slots hold a header of this stream, step and rank. A slot that was not
 //    written reads as zeros. Slots are never written twice. The rest of a chunk is a hole and takes no space.
 // With Steps=snapshot the slots of all steps are those of the first.
@@ -20,12 +20,11 @@ namespace {
 std::uint64_t slot_at(const StreamRecord& record, std::uint64_t step, std::uint32_t rank)
 {
     const bool of_step = record.begins_at_0();
-    const bool of_rank = record.objects == Objects::per_writer;
+    const std::uint32_t together = record.ranks_together();
     std::uint64_t at = 0;
-    const bool overflow =
-        __builtin_mul_overflow(of_step ? 0 : step - record.first_step, of_rank ? 1 : record.ranks, &at) ||
-        __builtin_add_overflow(at, of_rank ? 0 : rank, &at) ||
-        __builtin_mul_overflow(at, record.chunk_size, &at);
+    const bool overflow = __builtin_mul_overflow(of_step ? 0 : step - record.first_step, together, &at) ||
+                          __builtin_add_overflow(at, rank % together, &at) ||
+                          __builtin_mul_overflow(at, record.chunk_size, &at);
     if (overflow || at > static_cast<std::uint64_t>(INT64_MAX) - record.chunk_size)
         throw Error(-DER_OVERFLOW,
                     step_rank(step, rank) + " lies beyond the end of the largest possible array");
@@ -174,9 +173,9 @@ private:
 void trim_array_aligned(const LayoutContext& context, std::uint64_t end)
 {
     const StreamRecord& record = context.record;
-    const std::uint32_t objects = record.objects == Objects::per_writer ? record.ranks : 1;
-    for (std::uint32_t rank = 0; rank < objects; ++rank)
-        shorten(context.container.open_array(record.metadata_of(end, rank), {1, record.chunk_size}),
+    for (std::uint64_t rank = 0; rank < record.ranks; rank += record.ranks_together())
+        shorten(context.container.open_array(record.metadata_of(end, static_cast<std::uint32_t>(rank)),
+                                             {1, record.chunk_size}),
                 slot_at(record, end, 0));
 }
 
@@ -190,6 +189,7 @@ const Layout& array_aligned_layout()
         .places = MetadataPlaces::slots,
         .chunk_size = 64 << 10,
         .least_chunk_size = metadata_header_size, // of metadata that lies elsewhere
+        .objects_of_machines = true,
         .writer = &make_layout_writer<AlignedWriter>,
         .reader = &make_layout_reader<AlignedReader>,
         .trim = &trim_array_aligned,

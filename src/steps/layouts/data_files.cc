@@ -1,5 +1,6 @@
 #include "steps/layouts/data_files.h"
 
+#include "base/memory_pieces.h"
 #include "base/record.h"
 #include "base/system_error.h"
 #include "location/find/location.h"
@@ -48,25 +49,6 @@ RootedPath data_file(const RootedPath& directory, const char* name, std::uint32_
     return directory / (name + ("." + std::to_string(rank)));
 }
 
-// Several pieces of memory, taken from one after the other.
-class Pieces {
-public:
-    explicit Pieces(std::span<const Bytes> pieces) : left_(pieces) {}
-    // At most `most` bytes that lie together.
-    Bytes take(std::uint64_t most)
-    {
-        const Bytes part =
-            left_.front().subspan(used_, std::min<std::uint64_t>(most, left_.front().size() - used_));
-        used_ += part.size();
-        if (used_ == left_.front().size()) left_ = left_.subspan(1), used_ = 0;
-        return part;
-    }
-
-private:
-    std::span<const Bytes> left_;
-    std::size_t used_ = 0;
-};
-
 // The files are made with the first block: a rank that writes none has none, and nobody asks for them.
 class FileDataWriter final : public DataWriter {
 public:
@@ -79,7 +61,7 @@ public:
     {
         if (ranges.empty()) return;
         if (!sums_) make_files();
-        Pieces from(memory), again(memory);
+        MemoryPieces from(memory), again(memory);
         entries_.clear();
         for (const Range& range : ranges)
             for (std::uint64_t done = 0; done < range.length; done += run_size)
@@ -105,7 +87,7 @@ private:
         if (power_) sync_directory(directory_);
     }
 
-    void write_run(std::uint64_t begin, std::uint64_t length, Pieces& from, Pieces& again)
+    void write_run(std::uint64_t begin, std::uint64_t length, MemoryPieces& from, MemoryPieces& again)
     {
         for (std::uint64_t done = 0; done < length; done += piece_size)
             add_entry(begin + done, std::min(piece_size, length - done), again);
@@ -116,21 +98,9 @@ private:
         }
     }
 
-    void add_entry(std::uint64_t begin, std::uint64_t length, Pieces& from)
+    void add_entry(std::uint64_t begin, std::uint64_t length, MemoryPieces& from)
     {
-        Piece piece{begin, static_cast<std::uint32_t>(length), 0};
-        Bytes part = from.take(length);
-        if (part.size() == length) {
-            piece.sum = checksum(part);
-        } else {
-            ChecksumStream sum;
-            for (;; part = from.take(length)) {
-                sum.update(part);
-                length -= part.size();
-                if (length == 0) break;
-            }
-            piece.sum = sum.digest();
-        }
+        const Piece piece{begin, static_cast<std::uint32_t>(length), from.take_checksum(length)};
         entries_.resize(entries_.size() + sum_size);
         store_sum(piece, entries_.data() + entries_.size() - sum_size);
     }
@@ -333,6 +303,7 @@ void make_segment_directory(const std::string& pool, const StreamRecord& segment
 const DataStore data_in_files = {
     .in_chunks = false, // no gaps between what their checksums are of
     .in_snapshots = false,
+    .checks_itself = true,
     .format = 2,
     .writer = &make_file_data_writer,
     .reader = &make_file_data_reader,

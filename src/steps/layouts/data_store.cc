@@ -153,6 +153,7 @@ void missing_data(std::uint32_t rank, std::uint64_t bytes)
 const DataStore data_in_arrays = {
     .in_chunks = true,
     .in_snapshots = true,
+    .checks_itself = false,
     .format = 1,
     .writer = &make_array_data_writer,
     .reader = &make_array_data_reader,

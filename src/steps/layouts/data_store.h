@@ -44,6 +44,7 @@ public:
 struct DataStore {
     bool in_chunks;       // a step's data may begin where a chunk does, after a gap
     bool in_snapshots;    // a snapshot of the container keeps it
+    bool checks_itself;   // what is read was verified, in any pool
     std::uint32_t format; // of the records of streams whose data lies here
     std::unique_ptr<DataWriter> (*writer)(const LayoutContext&, std::uint32_t rank);
     std::unique_ptr<DataReader> (*reader)(const LayoutContext&);

@@ -108,6 +108,8 @@ struct Layout {
     ObjectType metadata_type = ObjectType::array_bytes;
     // Why it can have one metadata object only; empty: it can have one for each step or rank.
     std::string_view one_object_because = {};
+    // Whether it can have one for each machine.
+    bool objects_of_machines = false;
     std::unique_ptr<LayoutWriter> (*writer)(const LayoutContext&, Communicator&);
     std::unique_ptr<LayoutReader> (*reader)(const LayoutContext&);
     // Frees the space of what lies after the steps before `end`, of which the last is in the segment and

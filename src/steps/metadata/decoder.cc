@@ -275,4 +275,13 @@ Bytes RankStep::value(std::uint32_t index) const
     return sections.tail.subspan(begin, length);
 }
 
+std::shared_ptr<const DataSums> RankStep::sums() const
+{
+    if (sums_ == nullptr && !sections.sums.empty())
+        sums_ = std::make_shared<const DataSums>(
+            DataSums::decode(sections.sums, {header.data_base, header.data_length},
+                             "the metadata of " + step_rank(header.step, header.rank)));
+    return sums_;
+}
+
 } // namespace stepstore::steps

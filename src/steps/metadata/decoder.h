@@ -10,6 +10,7 @@
 #pragma once
 
 #include "base/function_ref.h"
+#include "steps/metadata/data_sums.h"
 #include "steps/metadata/definitions.h"
 #include "steps/metadata/plan.h"
 #include "steps/metadata/rank_metadata.h"
@@ -154,10 +155,12 @@ public:
     }
     std::optional<MinMax> minmax(std::uint32_t index) const; // of an array's block
     Bytes value(std::uint32_t index) const;                  // of a value; of strings, the text
+    std::shared_ptr<const DataSums> sums() const;            // of its data; nullptr: it says none
 
 private:
     const Overrides* overrides() const;
     mutable std::shared_ptr<const Overrides> overrides_;
+    mutable std::shared_ptr<const DataSums> sums_;
 };
 
 struct InstalledStep {

@@ -382,7 +382,7 @@ void Encoder::settle_shapes(std::uint64_t step)
         }
 }
 
-Bytes Encoder::finish(std::uint64_t step)
+Bytes Encoder::finish(std::uint64_t step, DataSums* sums)
 {
     copies_.clear();
     if (following_ && followed_ != following_->entries.size()) stop_following();
@@ -397,7 +397,6 @@ Bytes Encoder::finish(std::uint64_t step)
     header.data_base = data_base_;
     header.data_length = data_length_;
     header.fixed_bytes = checked_size(fixed_.size(), "values", step, rank_);
-    header.tail_bytes = checked_size(tail_.size(), "strings", step, rank_);
     header.entries = checked_size(entries(), "blocks", step, rank_);
     checked_size(dims_.size(), "dimensions", step, rank_);
     metadata_.clear();
@@ -415,7 +414,14 @@ Bytes Encoder::finish(std::uint64_t step)
     overrides_ = header.override_bytes > 0;
     WireWriter wire(metadata_);
     wire.bytes(fixed_);
+    if (sums != nullptr && !sums->empty()) {
+        const std::size_t strings = tail_.size();
+        sums->encode(data_base_, tail_);
+        WireWriter(tail_).fixed(checked_size(tail_.size() - strings, "checksums of the data", step, rank_));
+        header.flags |= metadata_sums;
+    }
     wire.bytes(tail_);
+    header.tail_bytes = checked_size(tail_.size(), "strings", step, rank_);
     seal(header, metadata_);
     return metadata_;
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "base/function_ref.h"
+#include "steps/metadata/data_sums.h"
 #include "steps/metadata/definitions.h"
 #include "steps/metadata/plan.h"
 #include "steps/metadata/rank_metadata.h"
@@ -132,8 +133,8 @@ public:
     void reshape(std::uint64_t step, FunctionRef<DimsView(VariableId)> shape_now);
     // The metadata of the step that was begun, valid until the next begin_step. -DER_OVERFLOW: a section
     // beyond 4 GiB. -DER_INVAL: a block lies outside of its variable's shape, which is that of its last
-    // block.
-    Bytes finish(std::uint64_t step);
+    // block. sums: of the step's data, where the pool does not verify them; empty: none.
+    Bytes finish(std::uint64_t step, DataSums* sums = nullptr);
     // What the step of the last finish() says for the first time, or differently than the step before. Takes
     // no time where a step puts blocks as the one before.
     std::vector<Claim> new_claims();

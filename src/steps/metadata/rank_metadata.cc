@@ -13,6 +13,7 @@ namespace stepstore::steps {
 namespace {
 
 constexpr std::size_t checksum_at = 104;
+constexpr std::size_t sum_length = 4; // bytes of the length of the checksums of data
 
 // The header's fields in their order: one list for storing and loading.
 template <class Header, class Each>
@@ -80,10 +81,11 @@ void store_header(const MetadataHeader& header, MutableBytes at)
 {
     each_field(header, [&](std::size_t offset, auto value) { store_little(at.data() + offset, value); });
     const bool plain = (header.flags & (metadata_compressed | metadata_placed | metadata_singles)) == 0;
-    const int version = (header.flags & metadata_structures) != 0 ? 4
-                        : (header.flags & metadata_inline) != 0   ? 3
-                        : plain                                   ? 1
-                                                                  : 2;
+    const int version = (header.flags & metadata_sums) != 0         ? 5
+                        : (header.flags & metadata_structures) != 0 ? 4
+                        : (header.flags & metadata_inline) != 0     ? 3
+                        : plain                                     ? 1
+                                                                    : 2;
     store_little(at.data() + 4, static_cast<std::uint16_t>(version));
     store_little(at.data() + checksum_at, checksum(Bytes(at.data(), checksum_at)));
 }
@@ -168,6 +170,16 @@ MetadataSections sections_of(const MetadataHeader& header, Bytes metadata, std::
     sections.overrides = take(header.override_bytes);
     sections.fixed = take(header.fixed_bytes);
     sections.tail = take(header.tail_bytes);
+    if ((header.flags & metadata_sums) == 0) return sections;
+    const std::size_t whole = sections.tail.size();
+    const std::uint64_t length =
+        whole < sum_length ? UINT64_MAX
+                           : load_little<std::uint32_t>(sections.tail.data() + (whole - sum_length));
+    if (length > whole - std::min(whole, sum_length))
+        throw Error(-DER_DF_INVAL, "the checksums in the metadata of " + step_rank(header.step, header.rank) +
+                                       " are longer than their section: the metadata is damaged");
+    sections.sums = sections.tail.subspan(whole - sum_length - length, length);
+    sections.tail = sections.tail.first(whole - sum_length - length);
     return sections;
 }
 

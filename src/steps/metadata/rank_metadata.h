@@ -16,7 +16,7 @@ inline constexpr std::uint32_t metadata_magic = 0x4c425353; // "SSBL"
 // "SSOV": stands in a slot for metadata that lies elsewhere
 inline constexpr std::uint32_t overflow_magic = 0x564f5353;
 // the newest that is read; written is the least that has the flags
-inline constexpr std::uint16_t metadata_version = 4;
+inline constexpr std::uint16_t metadata_version = 5;
 inline constexpr std::size_t metadata_header_size = 112;
 inline constexpr std::uint64_t no_step = UINT64_MAX;
 
@@ -48,6 +48,8 @@ inline constexpr std::uint16_t metadata_singles = 8; // version 2: some blocks a
 // version 3: all single elements lie in the metadata alone (plan.h)
 inline constexpr std::uint16_t metadata_inline = 16;
 inline constexpr std::uint16_t metadata_structures = 32; // version 4: its definitions may hold structs
+// version 5: the tail ends with checksums of the data, and their length (32 bits)
+inline constexpr std::uint16_t metadata_sums = 64;
 
 // Fills in the checksums; metadata: header and payload, of header.length bytes.
 void seal_metadata(MetadataHeader& header, MutableBytes metadata);
@@ -81,6 +83,7 @@ std::string copy_key(std::uint64_t step, std::uint32_t rank, MetadataPart part);
 
 struct MetadataSections {
     Bytes definitions, plan, overrides, fixed, tail;
+    Bytes sums; // data_sums.h; empty: there are none
 };
 // unpacked: holds the sections of compressed metadata, as long as they are used. Throws -DER_DF_INVAL when
 // the sections do not add up to the metadata, -DER_NOSYS when it is compressed and this build cannot undo

@@ -15,21 +15,24 @@ constexpr std::size_t most_ranges = 16384; // a DAOS system refuses calls of mor
 } // namespace
 
 void DataReads::add(const DataPlace& place, std::uint64_t data_at, BoxView block, BoxView box,
-                    std::byte* memory, std::size_t element_size)
+                    std::byte* memory, std::size_t element_size, std::shared_ptr<const DataSums> sums)
 {
     current_ = nullptr;
     bool fresh = true;
+    const DataSums* const by = sums.get();
+    if (by != nullptr && (sums_.empty() || sums_.back() != sums)) sums_.push_back(std::move(sums));
     each_shared_run(block, box, order_,
                     [&](std::uint64_t in_block, std::uint64_t in_box, std::uint64_t length) {
                         if (current_ == nullptr) current_ = &segments_[place];
                         add_run(data_at + in_block * element_size, memory + in_box * element_size,
-                                length * element_size, fresh);
+                                length * element_size, fresh, by);
                         fresh = false;
                     });
 }
 
 // fresh: the first run of a block; segments do not reach over blocks.
-void DataReads::add_run(std::uint64_t source, std::byte* target, std::uint64_t length, bool fresh)
+void DataReads::add_run(std::uint64_t source, std::byte* target, std::uint64_t length, bool fresh,
+                        const DataSums* sums)
 {
     if (!fresh) {
         Segment& last = current_->back();
@@ -51,7 +54,13 @@ void DataReads::add_run(std::uint64_t source, std::byte* target, std::uint64_t l
             return;
         }
     }
-    current_->push_back({source, length, target, 0, 0});
+    current_->push_back({source, length, target, 0, 0, sums});
+}
+
+// What has to be read for it.
+DataSpan DataReads::Segment::covered() const
+{
+    return sums != nullptr ? sums->cover({begin, length}) : DataSpan{begin, length};
 }
 
 void DataReads::add(const Compressed& stored, BoxView block, BoxView box, std::byte* memory,
@@ -103,11 +112,16 @@ void DataReads::join(const DataPlace& place, std::vector<Segment>& segments, std
     if (!std::ranges::is_sorted(segments, {}, &Segment::begin))
         std::ranges::sort(segments, {}, &Segment::begin);
     for (std::size_t first = 0; first < segments.size();) {
-        Fetch fetch{place, segments[first].begin, segments[first].length, nullptr, {}, nullptr};
+        const DataSums* const sums = segments[first].sums;
+        DataSpan whole = segments[first].covered();
         std::size_t next = first + 1;
-        for (; next < segments.size() && segments[next].begin < fetch.begin + fetch.length; ++next)
-            fetch.length = std::max(fetch.length, segments[next].begin + segments[next].length - fetch.begin);
-        fetch.wanted = {segments.data() + first, next - first};
+        for (; next < segments.size() && segments[next].sums == sums; ++next) {
+            const DataSpan more = segments[next].covered();
+            if (more.begin >= whole.end()) break;
+            whole.length = std::max(whole.length, more.end() - whole.begin);
+        }
+        Fetch fetch{place,   whole.begin, whole.length, nullptr, {segments.data() + first, next - first},
+                    nullptr, sums};
         const auto direct = std::ranges::find_if(fetch.wanted, [&](const Segment& one) {
             return one.direct != nullptr && one.length == fetch.length;
         });
@@ -133,6 +147,23 @@ std::vector<DataRequest> DataReads::requests_for(std::span<const Fetch> fetches)
     return requests;
 }
 
+// A piece that does not match is read again: a program may have given its memory to two gets, or this machine
+// had old bytes of the file.
+void DataReads::verify(const Fetch& fetch, Read read)
+{
+    if (fetch.sums == nullptr || !fetch.sums->mismatch(fetch.begin, {fetch.memory, fetch.length})) return;
+    const auto again = std::make_unique_for_overwrite<std::byte[]>(fetch.length);
+    const MutableBytes memory(again.get(), fetch.length);
+    DataRequest request{fetch.place, {{fetch.begin, fetch.length}}, {memory}};
+    read({&request, 1});
+    if (const auto at = fetch.sums->mismatch(fetch.begin, memory))
+        throw Error(-DER_CSUM, "bytes of the data of writer rank " + std::to_string(fetch.place.rank) +
+                                   " from " + std::to_string(*at) +
+                                   " on are damaged: their checksum does not match; `stepstore pool check` "
+                                   "says what can be saved");
+    std::ranges::copy(memory, fetch.memory);
+}
+
 void DataReads::deliver(const Fetch& fetch, std::span<const Copy> copies)
 {
     for (const Segment& segment : fetch.wanted) {
@@ -147,6 +178,7 @@ void DataReads::deliver(const Fetch& fetch, std::span<const Copy> copies)
 void DataReads::run(FunctionRef<void(std::span<DataRequest>)> read)
 {
     auto segments = std::move(segments_);
+    const auto sums = std::move(sums_); // as long as segments point at them
     const auto copies = std::move(copies_);
     const auto compressed = std::move(compressed_);
     clear();
@@ -154,7 +186,8 @@ void DataReads::run(FunctionRef<void(std::span<DataRequest>)> read)
     for (auto& [place, list] : segments)
         join(place, list, fetches);
     for (const auto& [place, block] : compressed)
-        fetches.push_back({place.first, place.second, block.stored.stored_bytes, nullptr, {}, &block});
+        fetches.push_back(
+            {place.first, place.second, block.stored.stored_bytes, nullptr, {}, &block, nullptr});
     if (!compressed.empty())
         std::ranges::sort(fetches, {}, [](const Fetch& f) { return std::pair(f.place, f.begin); });
     std::uint64_t staged = 0;
@@ -171,6 +204,8 @@ void DataReads::run(FunctionRef<void(std::span<DataRequest>)> read)
     requests_ = requests.size();
     if (!requests.empty()) read(requests);
     std::vector<std::byte> raw;
+    for (const Fetch& fetch : fetches)
+        verify(fetch, read);
     for (const Fetch& fetch : fetches) {
         deliver(fetch, copies);
         if (fetch.packed != nullptr) unpack(*fetch.packed, {fetch.memory, fetch.length}, raw);
@@ -182,6 +217,7 @@ void DataReads::clear()
     segments_.clear();
     copies_.clear();
     compressed_.clear();
+    sums_.clear();
 }
 
 } // namespace stepstore::steps

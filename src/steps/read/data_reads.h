@@ -6,6 +6,9 @@
 // straight into that memory. A compressed block is fetched whole and decompressed once per run, however many
 // gets want parts of it.
 //
+// Where the metadata have checksums of the data, the pieces that a selection overlaps are fetched whole, and
+// verified.
+//
 // Threads: one at a time, as the Reader. Errors: -DER_CSUM for a block that does not match, and what `read`
 // throws.
 #pragma once
@@ -13,9 +16,11 @@
 #include "base/function_ref.h"
 #include "steps/block_operator.h"
 #include "steps/layouts/data_store.h"
+#include "steps/metadata/data_sums.h"
 #include "steps/read/hyperslab.h"
 
 #include <map>
+#include <memory>
 
 namespace stepstore::steps {
 
@@ -24,9 +29,9 @@ public:
     explicit DataReads(Order order) : order_(order) {}
 
     // The part of `box` that `block` covers. block's packed elements lie at data_at of the place's data;
-    // box's belong to memory.
+    // box's belong to memory. sums: of the step's data; nullptr: none.
     void add(const DataPlace& place, std::uint64_t data_at, BoxView block, BoxView box, std::byte* memory,
-             std::size_t element_size);
+             std::size_t element_size, std::shared_ptr<const DataSums> sums);
     // The same of a block that is compressed. what: names it, for errors.
     struct Compressed {
         DataPlace place;
@@ -56,6 +61,8 @@ private:
         std::byte* direct;      // nullptr: through the staging memory, then `copies`
         std::size_t first_copy; // in copies_, one after the other
         std::size_t copies;
+        const DataSums* sums; // one of sums_
+        DataSpan covered() const;
     };
     struct Copy {
         std::uint64_t from; // in the segment
@@ -76,15 +83,20 @@ private:
         std::byte* memory; // nullptr: staging memory that is still to be given
         std::span<const Segment> wanted;
         const Packed* packed; // or this block
+        const DataSums* sums;
     };
     static void join(const DataPlace& place, std::vector<Segment>& segments, std::vector<Fetch>& into);
     static std::vector<DataRequest> requests_for(std::span<const Fetch> fetches);
+    using Read = FunctionRef<void(std::span<DataRequest>)>;
+    static void verify(const Fetch& fetch, Read read);
     static void deliver(const Fetch& fetch, std::span<const Copy> copies);
-    void add_run(std::uint64_t source, std::byte* target, std::uint64_t length, bool fresh);
+    void add_run(std::uint64_t source, std::byte* target, std::uint64_t length, bool fresh,
+                 const DataSums* sums);
 
     Order order_;
     UndoOperator undo_;
     std::map<DataPlace, std::vector<Segment>> segments_;
+    std::vector<std::shared_ptr<const DataSums>> sums_; // that segments point at
     std::vector<Copy> copies_;
     std::map<std::pair<DataPlace, std::uint64_t>, Packed> compressed_; // by place, and where in its data
     std::uint64_t bytes_ = 0;

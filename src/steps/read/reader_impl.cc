@@ -228,7 +228,8 @@ void Reader::Impl::add_read(const InstalledStep& step, VariableId id, const Plac
                                          "its data out (StoreStatsOnly)");
         });
     const DataPlace data_of{block.rank->header.generation, block.writer_rank};
-    if (place.codec == Codec::none) return reads->add(data_of, place.at, extent, wanted, to, size);
+    if (place.codec == Codec::none)
+        return reads->add(data_of, place.at, extent, wanted, to, size, block.rank->sums());
     const DataReads::Compressed stored{
         data_of, place.at, place.length, block.rank->raw_bytes(block.entry), place.codec, place.checksum, id};
     reads->add(stored, extent, wanted, to, size, [&] {

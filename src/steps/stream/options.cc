@@ -29,6 +29,7 @@ constexpr std::array objects_choices = {
     Choice<Objects>{"single", Objects::single},
     Choice<Objects>{"per-step", Objects::per_step},
     Choice<Objects>{"per-writer", Objects::per_writer},
+    Choice<Objects>{"per-machine", Objects::per_machine},
 };
 constexpr std::array step_modes = {
     Choice<StepMode>{"extend", StepMode::extend},
@@ -163,6 +164,11 @@ const std::vector<Setter<WriterOptions>>& writer_setters()
     static const std::vector<Setter<O>> setters = {
         {"Layout", [](O& o, V, V v) { o.layout = layout_named(lower(v)).name; }},
         {"Objects", [](O& o, V n, V v) { o.objects = chosen(n, v, objects_choices); }},
+        {"RanksPerObject",
+         [](O& o, V n, V v) {
+             o.ranks_per_object =
+                 static_cast<std::uint32_t>(std::min<std::uint64_t>(size_value(n, v, 0), UINT32_MAX));
+         }},
         {"Steps", [](O& o, V n, V v) { o.step_mode = chosen(n, v, step_modes); }},
         {"ChunkSize", [](O& o, V n, V v) { o.chunk_size = size_value(n, v, 1); }},
         {"ObjectClass", [](O& o, V n, V v) { o.object_class = class_value(n, v); }},
@@ -308,6 +314,13 @@ void check_options(const WriterOptions& options)
         throw Error(-DER_INVAL, "Objects=" + std::string(name_of(*options.objects)) +
                                     " does not go with Layout=" + std::string(layout.name) + ": " +
                                     std::string(layout.one_object_because));
+    if (options.objects == Objects::per_machine && !layout.objects_of_machines)
+        throw Error(-DER_INVAL, "Objects=per-machine does not go with Layout=" + std::string(layout.name) +
+                                    ": only array-aligned has places for the ranks of a machine");
+    if (options.ranks_per_object != 0 && options.objects && *options.objects != Objects::per_machine)
+        throw Error(-DER_INVAL,
+                    "RanksPerObject does not go with Objects=" + std::string(name_of(*options.objects)) +
+                        ": it belongs to Objects=per-machine");
     require_known("Steps", options.step_mode.value_or(StepMode::extend), step_modes);
     if (options.step_mode == StepMode::snapshot) check_snapshots(layout, options);
     require_known("Durability", options.durability, durabilities);

@@ -27,6 +27,10 @@ public:
         BlockOperator* through = nullptr; // instead of the compression; lives until clear()
     };
 
+    // From now on, of what is written in a step: sums().
+    void keep_sums() { keeps_sums_ = true; }
+    // nullptr: they are not kept.
+    DataSums* sums() { return keeps_sums_ ? &sums_ : nullptr; }
     void clear();
     // Its memory must stay until perform().
     void defer(const Block& block) { waiting_.push_back({block, Source::program}); }
@@ -57,6 +61,7 @@ private:
     void perform_waiting(bool spans, Encoder& encoder, DataWriter& data, Profile& profile);
     void write_copies(Encoder& encoder, DataWriter& data, Profile& profile);
     void write(std::span<const Waiting> due, DataWriter& data, Profile& profile);
+    void sum_up(); // ranges_
 
     Compressor compressor_;
     std::vector<Waiting> waiting_;
@@ -65,6 +70,9 @@ private:
     Staging spans_;
     std::vector<Range> ranges_;
     std::vector<Bytes> memory_;
+    bool keeps_sums_ = false;
+    DataSums sums_;
+    std::vector<std::vector<std::uint64_t>> summed_; // by range
 };
 
 } // namespace stepstore::steps

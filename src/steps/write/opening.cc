@@ -20,22 +20,36 @@ constexpr const char* data_object_class = "SX";
 
 // One rank writes a step's metadata to one target. In a pool of files, to use others for the next steps gains
 // nothing. It makes their indexes longer, by pages that are hardly filled.
-const char* object_class_for(const std::string& pool, int ranks)
+const char* object_class_for(const std::string& pool, std::uint32_t ranks)
 {
     return ranks == 1 && pool_directory(pool) ? "S1" : "SX";
 }
 
-StreamRecord new_record(const std::string& pool, const WriterOptions& options, int ranks)
+// Many machines that write into one file wait for the locks of its file system. So each has its own.
+Objects usual_objects(const Capabilities& pool, const Layout& layout, const WriterOptions& options,
+                      const WriterGroup& group)
+{
+    const bool files_of_machines = pool.directory && !pool.one_machine && group.ranks > group.of_a_machine;
+    const bool in_place = options.step_mode == StepMode::snapshot;
+    return files_of_machines && layout.objects_of_machines && !in_place ? Objects::per_machine
+                                                                        : Objects::single;
+}
+
+StreamRecord new_record(const std::string& pool, const WriterOptions& options, const WriterGroup& group)
 {
     StreamRecord record;
     const Layout& layout = layout_named(options.layout);
     record.layout = layout.number;
-    record.objects = options.objects.value_or(Objects::single);
+    record.objects = options.objects.value_or(usual_objects(capabilities_of(pool), layout, options, group));
+    if (record.objects == Objects::per_machine)
+        record.ranks_per_object =
+            options.ranks_per_object != 0 ? options.ranks_per_object : group.of_a_machine;
     record.step_mode = options.step_mode.value_or(StepMode::extend);
     record.order = options.order;
-    record.ranks = static_cast<std::uint32_t>(ranks);
+    record.ranks = group.ranks;
     record.chunk_size = options.chunk_size != 0 ? options.chunk_size : layout.chunk_size;
-    record.object_class = options.object_class.empty() ? object_class_for(pool, ranks) : options.object_class;
+    record.object_class =
+        options.object_class.empty() ? object_class_for(pool, group.ranks) : options.object_class;
     record.data_chunk_size = options.data_chunk_size != 0 ? options.data_chunk_size : data_chunk_size;
     record.data_object_class =
         options.data_object_class.empty() ? data_object_class : options.data_object_class;
@@ -128,6 +142,7 @@ void require_same(const OpenedStream& old, const WriterOptions& options)
     if (options.step_mode && *options.step_mode != is.step_mode)
         refuse("Steps", std::string(name_of(*options.step_mode)), std::string(name_of(is.step_mode)));
     if (options.order != is.order) refuse("arrays in the order", text_of(options.order), text_of(is.order));
+    size("RanksPerObject", options.ranks_per_object, is.ranks_per_object);
     size("ChunkSize", options.chunk_size, is.chunk_size);
     size("DataChunkSize", options.data_chunk_size, is.data_chunk_size);
     text("ObjectClass", options.object_class, is.object_class);
@@ -168,7 +183,8 @@ struct Append {
 };
 // What appending will make of the stream; changes nothing but the container's numbers. -DER_INVAL: an option
 // contradicts the stream; the message names both.
-Append plan_append(const OpenedStream& old, Container& container, const WriterOptions& options, int ranks)
+Append plan_append(const OpenedStream& old, Container& container, const WriterOptions& options,
+                   std::uint32_t ranks)
 {
     require_same(old, options);
     Look look(old);
@@ -187,7 +203,7 @@ Append plan_append(const OpenedStream& old, Container& container, const WriterOp
         one.end_step = std::min(one.end_step, keep);
         (one.first_step < one.end_step ? record.earlier : record.dropped).push_back(one);
     }
-    record.ranks = static_cast<std::uint32_t>(ranks);
+    record.ranks = ranks;
     record.first_step = keep;
     record.closed = false;
     record.steps = 0;
@@ -224,7 +240,7 @@ void reclaim(const Pool& pool, Container& container, const StreamRecord& record)
 
 } // namespace
 
-StreamToWrite open_to_write(const std::string& text, const WriterOptions& options, int ranks)
+StreamToWrite open_to_write(const std::string& text, const WriterOptions& options, const WriterGroup& group)
 {
     StreamToWrite result;
     OpenedStream& opened = result.opened;
@@ -246,11 +262,11 @@ StreamToWrite open_to_write(const std::string& text, const WriterOptions& option
     const std::optional<StreamRecord> old = std::move(there.record);
     if (old && options.append) {
         opened.record = *old;
-        Append plan = plan_append(opened, container, options, ranks);
+        Append plan = plan_append(opened, container, options, group.ranks);
         opened.record = std::move(plan.record);
         result.known = std::move(plan.known);
     } else {
-        opened.record = new_record(opened.location.pool, options, ranks);
+        opened.record = new_record(pool.location(), options, group);
         assign_objects(container, opened.record);
         set_groups(pool, opened.record);
         if (old) opened.record.dropped = segments_of(*old);

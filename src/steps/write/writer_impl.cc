@@ -34,9 +34,11 @@ Writer::Impl::Impl(const std::string& location, const WriterOptions& wanted,
 {
     all_together(*communicator, [&] { check_options(options); });
     if (communicator->size() > 1) watch = std::make_unique<GroupWatch>(*communicator);
-    const std::string place = location_of_group(*communicator, location);
+    const PlaceOfGroup place = place_of_group(*communicator, location);
     const std::vector<std::byte> word = on_root(*communicator, [&] {
-        StreamToWrite made = open_to_write(place, options, communicator->size());
+        StreamToWrite made =
+            open_to_write(place.location, options,
+                          {static_cast<std::uint32_t>(communicator->size()), place.ranks_of_a_machine});
         lease = std::move(made.lease);
         if (options.profile)
             profile_record.emplace(made.opened.location, ProfileSide::writers,
@@ -57,6 +59,7 @@ Writer::Impl::Impl(const std::string& location, const WriterOptions& wanted,
             layout = std::make_unique<SnapshotWriter>(std::move(layout), *container, context, *communicator,
                                                       watch.get(), profile);
         data = how.data->writer(context, rank);
+        if (!how.data->checks_itself && !capabilities_of(pool->location()).verifies_cells) puts.keep_sums();
         chunk = how.data->in_chunks ? opened.record.data_chunk_size : 1;
         side = container->key_value(opened.record.side);
         if (capabilities_of(opened.location.pool).watches)
@@ -287,7 +290,7 @@ Bytes Writer::Impl::prepare_metadata(const ShapeNow* shape_now)
     }
     const Stopwatch time(profile.encode, "stepstore.stabilisation.encode");
     if (shape_now != nullptr) encoder->reshape(steps, *shape_now);
-    return encoder->finish(steps);
+    return encoder->finish(steps, puts.sums());
 }
 
 // What must be there before the metadata.

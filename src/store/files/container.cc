@@ -356,6 +356,71 @@ std::shared_ptr<const OpenArray> FilesContainer::array(const ObjectId& oid, bool
     }
 }
 
+namespace {
+
+// A part of a file, and the memory that it goes to.
+struct ReadPiece {
+    std::uint64_t begin;
+    MutableBytes memory;
+    std::uint64_t end() const { return begin + memory.size(); }
+};
+
+// Parts that one call reads, in the order of the file.
+struct ReadRun {
+    std::vector<ReadPiece> pieces;
+    std::uint64_t begin() const { return pieces.front().begin; }
+    std::uint64_t length() const { return pieces.back().end() - begin(); }
+};
+
+// Another call to a file system of one machine costs as much as to copy 4 KiB more, one to a server of a
+// parallel file system as much as to transfer 64 KiB more.
+constexpr std::uint64_t gap_here = 4 << 10;
+constexpr std::uint64_t gap_elsewhere = 64 << 10;
+constexpr std::uint64_t longest_run = 32 << 20;
+
+std::vector<ReadRun> runs_of(std::span<const Range> ranges, std::span<const MutableBytes> memory,
+                             const ArrayAttributes& attributes, const std::string& name, bool here)
+{
+    std::vector<ReadRun> runs;
+    Pieces<MutableBytes> pieces(memory);
+    for (const Range& range : ranges) {
+        const ByteSpan bytes = bytes_of(range, attributes, name);
+        std::uint64_t at = bytes.begin;
+        for (const MutableBytes& piece : pieces.take(bytes.end - bytes.begin)) {
+            const ReadRun* last = runs.empty() ? nullptr : &runs.back();
+            const bool near = last != nullptr && at >= last->pieces.back().end() &&
+                              at - last->pieces.back().end() <= (here ? gap_here : gap_elsewhere) &&
+                              at - last->begin() + piece.size() <= longest_run;
+            if (!near) runs.emplace_back();
+            runs.back().pieces.push_back({at, piece});
+            at += piece.size();
+        }
+    }
+    return runs;
+}
+
+// How many bytes of it there were. unwanted: memory for what lies between the pieces.
+std::uint64_t read_run(const Place& place, int fd, const ReadRun& run, const std::string& name,
+                       std::vector<std::byte>& unwanted)
+{
+    place.forget_cached(fd, run.begin(), run.length());
+    std::vector<MutableBytes> memory;
+    std::uint64_t at = run.begin();
+    for (const ReadPiece& piece : run.pieces) {
+        if (const std::uint64_t gap = piece.begin - at; gap > 0) {
+            unwanted.resize(gap_elsewhere); // of all gaps
+            memory.push_back(MutableBytes(unwanted).first(gap));
+        }
+        memory.push_back(piece.memory);
+        at = piece.end();
+    }
+    const std::int64_t got = read_all(fd, memory, run.begin());
+    if (got < 0) fail_errno("pool " + place.path() + ", " + name, "cannot read the array");
+    return static_cast<std::uint64_t>(got);
+}
+
+} // namespace
+
 void FilesContainer::array_create(const ObjectId& oid, const ArrayAttributes& attributes)
 {
     pool_->require_write("array_create");
@@ -402,29 +467,23 @@ ReadResult FilesContainer::array_read(const ObjectId& oid, const ArrayAttributes
     require_latest(epoch);
     const std::string name = named(oid);
     require_same_size(ranges, memory, attributes, name);
-    auto opened = array(oid, false);
+    const auto opened = array(oid, false);
     ReadResult result;
-    Pieces<MutableBytes> pieces(memory);
     bool fresh = place_->local(); // what the machine knows of the file's length
-    for (const Range& range : ranges) {
-        const ByteSpan bytes = bytes_of(range, attributes, name);
-        std::uint64_t at = bytes.begin;
-        for (const MutableBytes& piece : pieces.take(bytes.end - bytes.begin)) {
-            std::size_t done = 0;
-            while (opened && done < piece.size()) {
-                const MutableBytes rest = piece.subspan(done);
-                place_->forget_cached(opened->fd.get(), at + done, rest.size());
-                const std::int64_t got = read_all(opened->fd.get(), rest, at + done);
-                if (got < 0) fail_errno("pool " + place_->path() + ", " + name, "cannot read the array");
-                done += static_cast<std::size_t>(got);
-                if (done == piece.size() || fresh) break;
-                // The file may be longer by now on its server.
-                fresh = true;
-                if (fresh_size_of(opened->fd.get(), name) <= at + done) break;
-            }
-            std::ranges::fill(piece.subspan(done), std::byte{0});
-            result.bytes += done;
-            at += piece.size();
+    std::vector<std::byte> unwanted;
+    for (const ReadRun& run : runs_of(ranges, memory, attributes, name, place_->local())) {
+        std::uint64_t done = opened ? read_run(*place_, opened->fd.get(), run, name, unwanted) : 0;
+        // The file may be longer by now on its server.
+        if (opened && done < run.length() && !fresh) {
+            fresh = true;
+            if (fresh_size_of(opened->fd.get(), name) > run.begin() + done)
+                done = read_run(*place_, opened->fd.get(), run, name, unwanted);
+        }
+        for (const ReadPiece& piece : run.pieces) {
+            const std::uint64_t at = piece.begin - run.begin();
+            const std::size_t there = std::min<std::uint64_t>(done - std::min(at, done), piece.memory.size());
+            std::ranges::fill(piece.memory.subspan(there), std::byte{0});
+            result.bytes += there;
         }
     }
     if (ends == Ends::untold) return result;

@@ -9,7 +9,7 @@ FUZZ(blobs, entry)
 {
     const fuzz::Copy bytes(input.rest());
     const Entry entry = decode_entry(bytes, [] { return "blob"; });
-    fuzz::require(entry.kind != Kind::array || entry.value.empty(), "a value beside its array");
+    fuzz::require(!entry.in_array() || entry.value.empty(), "a value beside its array");
     fuzz::require(entry.size() <= std::uint64_t{1} << 62, "more bytes than a part of it can name");
     fuzz::touch(entry.value);
 }

@@ -55,6 +55,15 @@ std::vector<std::byte> metadata_of(fuzz::Input& input, std::uint64_t step, std::
 void look_at(const InstalledStep& step)
 {
     for (const RankStep& rank : step.ranks) {
+        try {
+            if (const auto sums = rank.sums()) {
+                const DataSpan part = sums->cover({rank.header.data_base, 1});
+                fuzz::require(part.length <= most_piece && part.begin <= rank.header.data_base &&
+                                  part.end() > rank.header.data_base,
+                              "the piece around a byte");
+            }
+        } catch (const Error&) {
+        }
         if (rank.plan == nullptr) continue;
         for (std::uint32_t entry = 0; entry < rank.plan->entries.size(); ++entry) {
             try {
@@ -77,6 +86,21 @@ void look_at(const InstalledStep& step)
 }
 
 } // namespace
+
+FUZZ(steps, data_sums)
+{
+    const std::uint64_t begin = input.number(), length = input.number(), from = input.number();
+    const DataSpan data{begin, length};
+    const fuzz::Copy copy(input.rest());
+    const DataSums sums = DataSums::decode(copy, data, "a rank's metadata");
+    if (data.length == 0) return;
+    const DataSpan wanted{data.begin + from % data.length, 1};
+    const DataSpan part = sums.cover(wanted);
+    fuzz::require(part.begin >= data.begin && part.end() <= data.end(), "a piece lies in the data");
+    fuzz::require(part.begin <= wanted.begin && part.end() >= wanted.end(), "a piece has its byte");
+    const std::vector<std::byte> bytes(std::min<std::uint64_t>(part.length, 1 << 16));
+    sums.mismatch(part.begin, bytes);
+}
 
 FUZZ(steps, metadata)
 {
