@@ -441,7 +441,7 @@ NameKind kind_of(int directory, const dirent& entry)
     if (type == DT_UNKNOWN) {
         struct stat status {};
         if (fstatat(directory, static_cast<const char*>(entry.d_name), &status, AT_SYMLINK_NOFOLLOW) == 0)
-            type = IFTODT(status.st_mode);
+            type = static_cast<unsigned char>(IFTODT(status.st_mode));
     }
     return type == DT_REG   ? NameKind::file
            : type == DT_LNK ? NameKind::note
