@@ -13,7 +13,7 @@ from stepstore.console import CommandError, ExitCode, emit_json, human_bytes, hu
 from stepstore.lab.benchmarks.layout_points import Space, chosen_points
 from stepstore.lab.simulation.advice import Advice, Advisor, Job
 from stepstore.lab.simulation.cluster import load, named
-from stepstore.lab.simulation.command import chosen_parameters, cluster_options, space_of
+from stepstore.lab.simulation.command import chosen_parameters, cluster_of, cluster_options, on_option, space_of
 from stepstore.lab.simulation.run import Simulator
 from stepstore.steps import open_steps
 
@@ -35,7 +35,7 @@ def advise(arguments: list[str]) -> None:
     others = chosen_parameters(options)
     if options.servers:
         others["servers"] = options.servers
-    cluster = load(named(options.cluster))
+    cluster = load(named(cluster_of(options)))
     estimator = Simulator(cluster, "stepstore-estimate", **others)
     space = Space(space_of("stepstore-estimate"))
     points = chosen_points(options.points, space, parser.error) if options.points else None
@@ -100,6 +100,7 @@ def _parser() -> argparse.ArgumentParser:
         help=f"run the engine's own code on the simulated cluster instead of estimating; up to "
         f"{_SIMULATED_RANKS} ranks",
     )
+    on_option(parser)
     cluster_options(parser)
     return parser
 
@@ -173,7 +174,7 @@ def _simulator(options: argparse.Namespace, job: Job, others: dict[str, float]) 
             f"{_SIMULATED_RANKS}; without it the times are estimated",
             ExitCode.USAGE,
         )
-    return Simulator(load(named(options.cluster)), **others)
+    return Simulator(load(named(cluster_of(options))), **others)
 
 
 def _report(advice: Advice, job: Job, cluster: str, estimator: Simulator) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from stepstore.lab.benchmarks.layout_points import Point, Space, chosen_points
 from stepstore.lab.benchmarks.layout_report import Outcome, report_json, report_table
 from stepstore.lab.benchmarks.options import words
 from stepstore.lab.benchmarks.records import write_statements
-from stepstore.lab.simulation.cluster import load, named
+from stepstore.lab.simulation.cluster import LUSTRE, REFERENCE, load, named
 from stepstore.lab.simulation.experiments import Experiments
 from stepstore.lab.simulation.field_experiments import FieldExperiments
 from stepstore.lab.simulation.field_figures import FIELD_FIGURES
@@ -62,18 +62,20 @@ def simulate(arguments: list[str]) -> None:
         metavar="POINT",
         help="'default', 'layouts' (each of them; default), 'all', or choices with commas between them",
     )
+    on_option(parser)
     options = parser.parse_args(arguments)
     if options.readers is None:
         options.readers = max(options.writers, 1)
     if options.readers < 1:
         parser.error("give at least 1 reader")
-    simulator = _simulator(options, options.cluster)
+    cluster = cluster_of(options)
+    simulator = _simulator(options, cluster)
     points = chosen_points(options.points, Space(space_of("stepstore-simulate")), parser.error)
     outcomes = _outcomes(simulator, options, points)
     if options.json:
         return report_json(outcomes)
     report_table(outcomes, options)
-    show(f"simulated cluster {load(named(options.cluster)).name}: virtual time; one run, for it has no noise")
+    show(f"simulated cluster {load(named(cluster)).name}: virtual time; one run, for it has no noise")
 
 
 def _figures(arguments: list[str]) -> None:
@@ -107,9 +109,10 @@ def _figures(arguments: list[str]) -> None:
     if not options.no_drawing:
         require_matplotlib()
         options.directory.mkdir(parents=True, exist_ok=True)
-    metadata = Experiments(_simulator(options, options.cluster))
+    cluster = options.cluster or REFERENCE.stem
+    metadata = Experiments(_simulator(options, cluster))
     fields = FieldExperiments(_simulator(options, options.fields_cluster))
-    files = _drawn(FIGURES, metadata, options, options.cluster)
+    files = _drawn(FIGURES, metadata, options, cluster)
     files += _drawn(FIELD_FIGURES, fields, options, options.fields_cluster)
     records = _compared(STATEMENTS, metadata, options.only) + _compared(
         FIELD_STATEMENTS, fields, options.only
@@ -153,9 +156,10 @@ def cluster_options(parser: argparse.ArgumentParser) -> None:
     """The options of all commands about a cluster: which one, and how the result is printed."""
     parser.add_argument(
         "--cluster",
-        default="reference",
+        default="",
         metavar="NAME|FILE",
-        help="the cluster: one that comes with Stepstore, or a TOML file (default: reference)",
+        help="the cluster: one that comes with Stepstore, or a TOML file (default: reference; with --on files: "
+        "lustre)",
     )
     parser.add_argument(
         "--parameter",
@@ -165,6 +169,20 @@ def cluster_options(parser: argparse.ArgumentParser) -> None:
         help="another value of a parameter of the cluster; may be given several times",
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+
+
+def on_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--on",
+        choices=("objects", "files"),
+        default="objects",
+        help="what the pool lies on: the cluster's object store (DAOS), or its parallel file system, as a pool "
+        "in files (default: objects)",
+    )
+
+
+def cluster_of(options: argparse.Namespace) -> str:
+    return str(options.cluster or (LUSTRE if options.on == "files" else REFERENCE.stem))
 
 
 def chosen_parameters(options: argparse.Namespace) -> dict[str, float]:
@@ -194,7 +212,7 @@ def space_of(name: str) -> dict[str, Any]:
 
 def _outcomes(simulator: Simulator, options: argparse.Namespace, points: list[Point]) -> list[Outcome]:
     outcomes = [Outcome(size, point.name, point) for size in options.sizes for point in points]
-    counts = {"writers": options.writers, "readers": options.readers, "steps": options.steps}
+    counts = {"writers": options.writers, "readers": options.readers, "steps": options.steps, "on": options.on}
     jobs = [
         {**counts, "size": one.size, "set": one.point.written, "read": one.point.read}
         for one in outcomes
