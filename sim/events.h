@@ -1,4 +1,4 @@
-// Events of the simulated libraries: the rest of a launched call is done by a helper actor, beside its caller.
+// Events of the simulated libraries. A helper actor does the rest of a launched call, beside its caller.
 // Threads: the actors of the simulation, of which one runs at a time. Errors: the code of the call.
 #pragma once
 

@@ -207,8 +207,7 @@ struct Timed<Member> {
         std::tuple<Types...> parameters(given...);
         daos_event_t* const event = take_event(parameters);
         const auto requests = std::make_shared<FileRequests>();
-        const int code =
-            asked()->during([&] { return std::apply(below().*Member, parameters); }, *requests);
+        const int code = asked()->during([&] { return std::apply(below().*Member, parameters); }, *requests);
         return launch(event, [requests, code, &client = World::current().client()] {
             asked()->pass(client, *requests);
             return code;

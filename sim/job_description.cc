@@ -70,7 +70,7 @@ void require_memory(double ranks, double bytes_of_rank, double bytes, const char
 
 Job job_of(const Json& description)
 {
-    constexpr std::array names = {"writers", "readers", "steps",    "size",   "set",
+    constexpr std::array names = {"writers", "readers",  "steps",  "size", "set",
                                   "read",    "together", "stride", "on"};
     require_known(description, names);
     const std::string on = text_of(description, "on");

@@ -76,13 +76,13 @@ struct Machine {
     double file_server_request = 0;         // of a data server, for each transfer
     double file_server_write_bandwidth = 0; // bytes per second of a data server
     double file_server_read_bandwidth = 0;
-    std::uint64_t file_rpc = 0;     // the largest transfer
-    std::uint64_t file_stripe = 0;  // bytes
-    std::uint64_t file_stripes = 0; // data servers that a file lies on
+    std::uint64_t file_rpc = 0;       // the largest transfer
+    std::uint64_t file_stripe = 0;    // bytes
+    std::uint64_t file_stripes = 0;   // data servers that a file lies on
     std::uint64_t file_lock_span = 0; // bytes that a lock covers; 0: the whole file
-    double file_lock = 0;           // of the lock server, for a request; 0: without locks
-    double file_give_back = 0;      // of a node, to give a lock back
-    double file_turn = 0;           // of a data server, between a write and a read
+    double file_lock = 0;             // of the lock server, for a request; 0: without locks
+    double file_give_back = 0;        // of a node, to give a lock back
+    double file_turn = 0;             // of a data server, between a write and a read
 
     // ---- the names of the parallel file system; for pools in files
     std::uint64_t name_servers = 0; // metadata servers; each has the names of some directories

@@ -271,9 +271,9 @@ STEPSTORE_API int stepstore_watch_close(daos_handle_t wh);
  * What pools ask of the file systems that they lie on: for a simulation of another file system.
  *
  * From stepstore_watch_file_calls() on, `each` is called after each call to a file system, also one that
- * failed, perhaps with locks held: it must not wait, and calls nothing of this library. NULL ends it. It comes
- * before any pool is connected to, and is for the whole process. A pool in files that is opened meanwhile
- * counts its file system as one that machines share.
+ * failed, perhaps with locks held: it must not wait, and calls nothing of this library. NULL ends it. It
+ * comes before any pool is connected to, and is for the whole process. A pool in files that is opened
+ * meanwhile counts its file system as one that machines share.
  */
 enum {
     STEPSTORE_FILE_LOOK, /* for a name, or at a file that is not open */

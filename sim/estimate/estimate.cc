@@ -87,9 +87,8 @@ public:
         found["readings"].push_back(
             {{"acquisition",
               {{"mean", reading.read + reading.broadcast},
-               {"open", job_.in_files
-                            ? 0
-                            : connecting + machine_.control * static_cast<double>(2 * job_.readers)},
+               {"open",
+                job_.in_files ? 0 : connecting + machine_.control * static_cast<double>(2 * job_.readers)},
                {"parts", {{"read", reading.read}, {"broadcast", reading.broadcast}}}}}});
         found["requests"]["reader"] = reading.messages;
         found["requests"]["together"] = reading.together;

@@ -83,8 +83,8 @@ void FileRequests::read(std::uint64_t file, std::uint64_t at, std::uint64_t byte
 }
 
 // First the locks, which a node does not have yet, since a step lies where nothing was written before.
-void FileRequests::transfer(std::uint64_t file, std::uint64_t at, std::uint64_t bytes, bool writes, double own,
-                            Calls& calls) const
+void FileRequests::transfer(std::uint64_t file, std::uint64_t at, std::uint64_t bytes, bool writes,
+                            double own, Calls& calls) const
 {
     const std::uint64_t servers = machine_.all_engines();
     const Parts parts = parts_of(at, bytes);
@@ -102,8 +102,7 @@ void FileRequests::transfer(std::uint64_t file, std::uint64_t at, std::uint64_t 
     const std::uint64_t stripes = std::min(machine_.file_stripes, servers);
     for (std::uint64_t done = 0; done < bytes;) {
         const std::uint64_t stripe = (at + done) / machine_.file_stripe;
-        const std::uint64_t piece =
-            std::min(bytes - done, (stripe + 1) * machine_.file_stripe - (at + done));
+        const std::uint64_t piece = std::min(bytes - done, (stripe + 1) * machine_.file_stripe - (at + done));
         by_server[(file + stripe % stripes) % servers] += piece;
         done += piece;
     }

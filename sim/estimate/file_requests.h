@@ -1,7 +1,7 @@
 // The requests that a pool in files makes of the parallel file system, as calls for replay(). Its servers are
 // targets there: the data servers first, then the servers of locks, one for each data server, and then the
 // metadata servers. tests/cli/test_simulate_files.py compares the numbers with those of the pool's own code.
-// Threads: any; no state is shared.
+// Threads: any; no state is shared. Errors: none.
 #pragma once
 
 #include "estimate/replay.h"

@@ -265,8 +265,7 @@ void Requests::read_file(std::uint64_t object, const std::vector<Piece>& pieces,
 
 // ---- writers
 
-void Requests::put_into(std::uint64_t object, const std::string& key, std::uint64_t bytes,
-                        Calls& calls) const
+void Requests::put_into(std::uint64_t object, const std::string& key, std::uint64_t bytes, Calls& calls) const
 {
     if (job_.in_files)
         files_.put(object, bytes, calls);
@@ -282,8 +281,7 @@ double Requests::wait_for_locks(std::uint32_t rank, const Piece& piece, SharedPa
                         static_cast<double>(machine_.ranks_per_node) * machine_.file_server_request;
     double waits = 0;
     for (std::uint64_t part = parts.first; part < parts.end; ++part)
-        waits += turn *
-                 static_cast<double>(shared.enter(piece.object, part, rank / machine_.ranks_per_node));
+        waits += turn * static_cast<double>(shared.enter(piece.object, part, rank / machine_.ranks_per_node));
     return waits;
 }
 

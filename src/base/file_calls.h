@@ -25,6 +25,7 @@ bool file_calls_are_watched();
 void note_file_call(FileCall::Kind kind, const std::string& path, std::uint64_t bytes = 0);
 void note_opened(FileCall::Kind kind, const std::string& path, int fd);
 void note_named(const std::string& from, const std::string& to);
-void note_on_open(FileCall::Kind kind, int fd, std::uint64_t at = 0, std::uint64_t bytes = 0); // a file that is open
+// Of a file that is open.
+void note_on_open(FileCall::Kind kind, int fd, std::uint64_t at = 0, std::uint64_t bytes = 0);
 
 } // namespace stepstore

@@ -371,8 +371,7 @@ bool can_write(const RootedPath& place)
 int make_directory(const RootedPath& place)
 {
     const Descriptor parent = open_parent(place);
-    return parent ? noted(FileCall::make, place,
-                          result_of(mkdirat(parent.get(), place.name().c_str(), 0777)))
+    return parent ? noted(FileCall::make, place, result_of(mkdirat(parent.get(), place.name().c_str(), 0777)))
                   : errno;
 }
 

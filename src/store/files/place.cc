@@ -24,8 +24,8 @@ namespace {
 constexpr std::uint32_t header_magic = 0x48465353; // "SSFH"
 constexpr std::uint32_t owner_magic = 0x4f465353;  // "SSFO"
 
-// File systems of which the machine has the only copy of a file in its cache. All others count as shared. In a
-// simulation the file system stands for a shared one.
+// File systems of which the machine has the only copy of a file in its cache. All others count as shared. In
+// a simulation the file system stands for a shared one.
 bool belongs_to_machine(const RootedPath& root)
 {
     if (file_calls_are_watched()) return false;

@@ -102,7 +102,14 @@ class Measurements:
     # ---- running
     def _measure_store(self) -> dict[str, _Line]:
         rounds = str(self._options.rounds + 1)
-        command = [str(program("stepstore-bench-store")), "--case", "/1p/process", "--rounds", rounds, "--json"]
+        command = [
+            str(program("stepstore-bench-store")),
+            "--case",
+            "/1p/process",
+            "--rounds",
+            rounds,
+            "--json",
+        ]
         done = run_program(
             [*command, "--directory", self._options.directory], stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )
