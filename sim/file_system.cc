@@ -7,7 +7,7 @@
 namespace stepstore::sim {
 
 FileSystem::FileSystem(const Machine& machine, Network& network)
-    : machine_(machine), network_(network), servers_(machine.all_engines()),
+    : machine_(machine), network_(network), metadata_(machine.name_servers), servers_(machine.all_engines()),
       lock_servers_(machine.all_engines())
 {
 }
@@ -30,13 +30,56 @@ void FileSystem::stripe(const std::string& path, std::uint64_t stripes)
 
 void FileSystem::metadata(std::size_t node)
 {
+    look(node, 0);
+}
+
+void FileSystem::look(std::size_t node, std::uint64_t directory)
+{
     static_cast<void>(node); // its messages are small
     spend(machine_.latency);
-    wait_until(metadata_.take(machine_.file_metadata) + machine_.latency);
+    wait_until(server_of(directory).take(machine_.file_metadata) + machine_.latency);
+}
+
+void FileSystem::find(std::size_t node, std::uint64_t directory)
+{
+    if (found_.emplace(node, directory).second) look(node, directory);
+}
+
+// The server works on it, and the directory is busy as long, and for the turn.
+void FileSystem::change(std::size_t node, std::uint64_t directory)
+{
+    spend(machine_.latency);
+    Directory& of = directories_[directory];
+    const bool turns = of.changed && of.last_node != node;
+    of.changed = true;
+    of.last_node = node;
+    const double served = server_of(directory).take(machine_.name_change);
+    const double changed = of.changes.take(machine_.name_change + (turns ? machine_.name_turn : 0));
+    wait_until(std::max(served, changed) + machine_.latency);
+}
+
+void FileSystem::list(std::size_t node, std::uint64_t directory, std::uint64_t names)
+{
+    static_cast<void>(node);
+    spend(machine_.latency);
+    wait_until(server_of(directory).take(machine_.name_list +
+                                         static_cast<double>(names) * machine_.name_list_entry) +
+               machine_.latency);
+}
+
+void FileSystem::sync_names()
+{
+    spend(machine_.name_sync);
+}
+
+FileSystem::Span FileSystem::span_of(std::uint64_t at, std::uint64_t bytes) const
+{
+    if (machine_.file_lock_span == 0 || bytes == 0) return {0, 1};
+    return {at / machine_.file_lock_span, (at + bytes - 1) / machine_.file_lock_span + 1};
 }
 
 // From every other node whose lock does not go together with this one. True: there was one.
-bool FileSystem::take_back(File& of, std::size_t node, bool exclusive)
+bool FileSystem::take_back(File& of, Locks& locks, std::size_t node, bool exclusive)
 {
     double busy_until = 0;
     const auto conflicts = [&](const auto& other) {
@@ -46,25 +89,32 @@ bool FileSystem::take_back(File& of, std::size_t node, bool exclusive)
         if (cached != of.cached.end()) cached->second.begin = cached->second.end = 0;
         return true;
     };
-    const bool any = std::erase_if(of.locks, conflicts) > 0;
+    const bool any = std::erase_if(locks.held, conflicts) > 0;
     wait_until(busy_until);
     return any;
 }
 
-void FileSystem::lock(File& of, std::size_t node, bool exclusive)
+void FileSystem::lock(File& of, const Span& span, std::size_t node, bool exclusive)
 {
     if (machine_.file_lock == 0) return;
-    const auto mine = of.locks.find(node);
-    if (of.waiting == 0 && mine != of.locks.end() && (mine->second.exclusive || !exclusive)) return;
-    ++of.waiting;
+    for (std::uint64_t part = span.first; part < span.end; ++part)
+        lock_part(of, part, node, exclusive);
+}
+
+void FileSystem::lock_part(File& of, std::uint64_t part, std::size_t node, bool exclusive)
+{
+    Locks& locks = of.locks[part];
+    const auto mine = locks.held.find(node);
+    if (locks.waiting == 0 && mine != locks.held.end() && (mine->second.exclusive || !exclusive)) return;
+    ++locks.waiting;
     spend(machine_.latency);
-    wait_until(lock_servers_[of.first_server].take(machine_.file_lock));
-    of.turn->lock();
-    if (take_back(of, node, exclusive)) spend(2 * machine_.latency + machine_.file_give_back);
+    wait_until(lock_servers_[(of.first_server + part) % lock_servers_.size()].take(machine_.file_lock));
+    locks.turn->lock();
+    if (take_back(of, locks, node, exclusive)) spend(2 * machine_.latency + machine_.file_give_back);
     spend(machine_.latency);
-    of.locks[node].exclusive |= exclusive;
-    --of.waiting;
-    of.turn->unlock();
+    locks.held[node].exclusive |= exclusive;
+    --locks.waiting;
+    locks.turn->unlock();
 }
 
 // When a data server will have done its part.
@@ -99,15 +149,17 @@ void FileSystem::transfer(File& of, std::size_t node, std::uint64_t at, std::uin
     }
     for (const auto& [server, part] : parts)
         done = std::max(done, pass(node, server, part, direction));
-    if (const auto mine = of.locks.find(node); mine != of.locks.end())
-        mine->second.busy_until = std::max(mine->second.busy_until, done);
+    const Span span = span_of(at, bytes);
+    for (std::uint64_t part = span.first; part < span.end && machine_.file_lock != 0; ++part)
+        if (const auto mine = of.locks[part].held.find(node); mine != of.locks[part].held.end())
+            mine->second.busy_until = std::max(mine->second.busy_until, done);
     wait_until(done);
 }
 
 void FileSystem::write(std::size_t node, const std::string& path, std::uint64_t at, std::uint64_t bytes)
 {
     File& of = file(path);
-    lock(of, node, true);
+    lock(of, span_of(at, bytes), node, true);
     transfer(of, node, at, bytes, Direction::write);
 }
 
@@ -126,16 +178,28 @@ void FileSystem::read(std::size_t node, const std::string& path, std::uint64_t a
     if (has_it()) return;
     const std::scoped_lock<simgrid::s4u::Mutex> fetching(*cached.fetching); // of the node's processes
     if (has_it()) return;
-    lock(of, node, false);
-    const std::uint64_t from = cached.begin <= at && at <= cached.end ? cached.end : at;
-    const std::uint64_t until =
-        std::max(from, std::min(size, std::max(end, from + machine_.file_read_ahead)));
+    const auto window = [&]() -> Span {
+        const std::uint64_t from = cached.begin <= at && at <= cached.end ? cached.end : at;
+        return {from, std::max(from, std::min(size, std::max(end, from + machine_.file_read_ahead)))};
+    };
+    const Span wanted = window();
+    const Span span = span_of(wanted.first, wanted.end - wanted.first);
+    lock(of, span, node, false);
+    const auto [from, until] = window(); // the cache may be lost by now
     const std::uint64_t begin = from == cached.end ? cached.begin : at;
     transfer(of, node, from, until - from, Direction::read);
-    if (machine_.file_lock != 0 && !of.locks.contains(node))
-        return; // taken back meanwhile, with what is cached
+    for (std::uint64_t part = span.first; part < span.end && machine_.file_lock != 0; ++part)
+        if (!of.locks[part].held.contains(node)) return; // taken back meanwhile, with what is cached
     cached.begin = begin;
     cached.end = until;
+}
+
+void FileSystem::read_past_cache(std::size_t node, const std::string& path, std::uint64_t at,
+                                 std::uint64_t bytes)
+{
+    File& of = file(path);
+    lock(of, span_of(at, bytes), node, false);
+    transfer(of, node, at, bytes, Direction::read);
 }
 
 } // namespace stepstore::sim

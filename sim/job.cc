@@ -1,9 +1,14 @@
 #include "job.h"
 
 #include "communicator.h"
+#include "files_library.h"
+#include "stepstore/error.h"
 #include "world.h"
 
+#include <daos_errno.h>
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <sys/resource.h>
 
 namespace stepstore::sim {
 
@@ -21,6 +26,24 @@ bool each_reads(const Machine& machine, const Job& job)
     return readers == steps::Readers::everyone || (readers == steps::Readers::automatic && machine.is_one());
 }
 
+// Each rank has an array open.
+void require_open_files(const Machine& machine, const Job& job)
+{
+    if (machine.is_one())
+        refuse_job("on one machine a pool in files is not simulated: give a cluster with processors=0");
+    constexpr std::uint64_t of_rank = 1, others = 256;
+    const std::uint64_t ranks = std::max<std::uint64_t>(job.experiment.writers, job.readers);
+    const std::uint64_t needed = of_rank * ranks + others;
+    struct rlimit limit {};
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= needed) return;
+    struct rlimit wanted = {needed, std::max<rlim_t>(needed, limit.rlim_max)};
+    if (setrlimit(RLIMIT_NOFILE, &wanted) == 0) return;
+    limit.rlim_cur = limit.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur >= needed) return;
+    refuse_job("it needs " + std::to_string(needed) + " open files, and this process may have " +
+               std::to_string(limit.rlim_max) + ": raise the limit (ulimit -n), or give fewer ranks");
+}
+
 } // namespace
 
 // All metadata is kept. A rank has its stack, what it has open, and its metadata in four places. Arrays
@@ -33,6 +56,7 @@ void require_memory(const Machine& machine, const Job& job)
     const bool each = each_reads(machine, job);
     const double ranks = job.experiment.writers;
     const double of_reader = each ? of_rank + copies * metadata * ranks : 0;
+    if (job.in_files) require_open_files(machine, job);
     require_memory(ranks, of_rank + (steps + 2 * copies) * metadata,
                    of_reader * static_cast<double>(job.readers), "writers with so many steps");
 }
@@ -126,7 +150,8 @@ class Run {
 public:
     Run(const Machine& machine, const Job& job, std::string pool)
         : job_(job), pool_(std::move(pool)), location_(pool_ + "/simulation/stream"),
-          world_(machine, std::max<std::uint64_t>(job.experiment.writers, job.readers)),
+          world_(machine, std::max<std::uint64_t>(job.experiment.writers, job.readers),
+                 job.in_files ? pool_ : std::string()),
           writers_(job.experiment.writers)
     {
     }
@@ -136,6 +161,7 @@ public:
         start(communicators(world_.machine(), writers_.size()),
               [this](std::size_t rank, auto ranks) { write(rank, std::move(ranks)); });
         const std::vector<TargetCount> written = world_.storage().counts();
+        const FileCounts written_files = file_counts();
         if (job_.readers > 0) {
             const bool each = each_reads(world_.machine(), job_);
             readers_.resize(each ? job_.readers : 1);
@@ -143,7 +169,13 @@ public:
                        : std::vector{alone_for_all(world_.machine(), job_.readers)},
                   [this](std::size_t rank, auto ranks) { read(rank, std::move(ranks)); });
         }
-        return description(written);
+        Json found = description(written);
+        if (job_.in_files) {
+            found["files"] = {{"of_stream", files_there()},
+                              {"written", asked({}, written_files)},
+                              {"read", asked(written_files, file_counts())}};
+        }
+        return found;
     }
 
 private:
@@ -214,6 +246,23 @@ private:
         return all;
     }
 
+    // Of all ranks, from one look to the other.
+    static Json asked(const FileCounts& before, const FileCounts& after)
+    {
+        return {{"looks", after.looks - before.looks},          {"changes", after.changes - before.changes},
+                {"listings", after.listings - before.listings}, {"reads", after.reads - before.reads},
+                {"writes", after.writes - before.writes},       {"syncs", after.syncs - before.syncs}};
+    }
+
+    // Names in the pool, without directories.
+    std::uint64_t files_there() const
+    {
+        std::uint64_t count = 0;
+        for (const auto& one : std::filesystem::recursive_directory_iterator(pool_))
+            count += one.is_directory() && !one.is_symlink() ? 0 : 1;
+        return count;
+    }
+
     const Job& job_;
     std::string pool_, location_;
     World world_;
@@ -225,7 +274,8 @@ private:
 Json simulate(const Machine& machine, const Job& job, const std::string& directory)
 {
     const std::string pool = directory + "/pool";
-    Pool::create(pool, {.label = "", .targets = 4, .durability = Durability::process});
+    Pool::create((job.in_files ? "shared:" : "") + pool,
+                 {.label = "", .targets = 4, .durability = Durability::process});
     return Run(machine, job, pool)();
 }
 

@@ -70,14 +70,19 @@ void require_memory(double ranks, double bytes_of_rank, double bytes, const char
 
 Job job_of(const Json& description)
 {
-    constexpr std::array names = {"writers", "readers", "steps", "size", "set", "read", "together", "stride"};
+    constexpr std::array names = {"writers", "readers",  "steps",  "size", "set",
+                                  "read",    "together", "stride", "on"};
     require_known(description, names);
+    const std::string on = text_of(description, "on");
+    if (!on.empty() && on != "objects" && on != "files")
+        refuse_job("on is '" + on + "': give objects or files");
     Job job{count_of(description, "readers", 0, most_ranks),
             {count_of(description, "steps", 1, most_steps),
              static_cast<std::uint32_t>(count_of(description, "writers", 1, most_ranks)),
              bench::MetadataSizes(text_of(description, "size")), description.value("together", true)},
             {},
             description.contains("stride") ? count_of(description, "stride", 1, std::uint64_t{1} << 40) : 0,
+            on == "files",
             text_of(description, "set"),
             text_of(description, "read")};
     if (job.stride != 0 && job.readers != 0) refuse_job("extents are not read: give 0 readers");
@@ -87,6 +92,8 @@ Job job_of(const Json& description)
     bench::set_parameters(job.stream, job.reading);
     check_options(job.stream.writer);
     check_options(job.stream.reader);
+    if (job.in_files && job.stream.writer.step_mode == steps::StepMode::snapshot)
+        refuse_job("Steps=snapshot needs a pool that keeps versions, and pools in files keep none");
     return job;
 }
 

@@ -17,12 +17,13 @@ struct Job {
     bench::Experiment experiment;
     bench::StreamOptions stream;
     std::uint64_t stride = 0; // 0: a stream. Else extents of one array, so many bytes from rank to rank
+    bool in_files = false;    // the pool is in files, on the file system
     std::string parameters, reading; // as they were given
 };
 
 // From {"writers", "readers", "steps", "size" (as bench::MetadataSizes), "set" and "read" (NAME=VALUE,...),
-// "together" (default: true), "stride" (default: 0)}. -DER_INVAL: a value is missing, unknown or out of its
-// range.
+// "together" (default: true), "stride" (default: 0), "on" ("objects", default, or "files")}. -DER_INVAL: a
+// value is missing, unknown or out of its range.
 Job job_of(const bench::Json& description);
 // Throws what job_of() throws for a job that cannot be.
 [[noreturn]] void refuse_job(const std::string& text);

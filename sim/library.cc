@@ -1,5 +1,6 @@
 #include "library.h"
 
+#include "events.h"
 #include "store/placement.h"
 #include "world.h"
 
@@ -175,52 +176,6 @@ int generate_oid(daos_handle_t container, daos_obj_id_t* oid, daos_otype_t type,
     return 0;
 }
 
-// ---- events: the work of a launched call is done by a helper actor
-
-struct Launched {
-    bool running = false;
-    simgrid::s4u::SemaphorePtr done = simgrid::s4u::Semaphore::create(0);
-};
-
-Launched* state_of(const daos_event_t* event)
-{
-    return reinterpret_cast<Launched*>(event->ev_private.space[0]);
-}
-
-int create_queue(daos_handle_t* queue)
-{
-    static std::uint64_t last = 0;
-    queue->cookie = ++last;
-    return 0;
-}
-
-int destroy_queue(daos_handle_t, int)
-{
-    return 0;
-}
-
-int init_event(daos_event_t* event, daos_handle_t, daos_event_t*)
-{
-    *event = {};
-    event->ev_private.space[0] = reinterpret_cast<std::uint64_t>(new Launched);
-    return 0;
-}
-
-int finish_event(daos_event_t* event)
-{
-    if (state_of(event)->running) return -DER_BUSY;
-    delete state_of(event);
-    return 0;
-}
-
-int test_event(daos_event_t* event, std::int64_t timeout, bool* flag)
-{
-    Launched& launched = *state_of(event);
-    if (timeout != DAOS_EQ_NOWAIT) launched.done->acquire();
-    *flag = timeout != DAOS_EQ_NOWAIT || !launched.running;
-    return 0;
-}
-
 // The caller's own work on a call, and then the rest of it: at once, or beside the caller. Memory that is not
 // sent inline is registered, once for a call.
 template <class Rest>
@@ -228,20 +183,7 @@ int carry_out(daos_event_t* event, bool is_inline, Rest rest)
 {
     Client& client = world().client();
     world().storage().work(client, world().machine().call + (is_inline ? 0 : world().machine().registration));
-    if (event == nullptr) return rest(client);
-    if (world().machine().is_one()) {
-        event->ev_error = rest(client);
-        state_of(event)->done->release();
-        return 0;
-    }
-    state_of(event)->running = true;
-    beside([event, rest, &client] {
-        world().act_for(client);
-        event->ev_error = rest(client);
-        state_of(event)->running = false;
-        state_of(event)->done->release();
-    });
-    return 0;
+    return launch(event, [rest, &client] { return rest(client); });
 }
 
 // ---- key-value objects
@@ -461,15 +403,6 @@ int read(daos_handle_t handle, daos_handle_t transaction, daos_array_iod_t* requ
             return give_mark(*value, *request, *memory);
         return real().array_read(handle, transaction, request, memory, nullptr);
     });
-}
-
-void replace_events(Library& library)
-{
-    library.eq_create = &create_queue;
-    library.eq_destroy = &destroy_queue;
-    library.event_init = &init_event;
-    library.event_fini = &finish_event;
-    library.event_test = &test_event;
 }
 
 void replace_objects(Library& library)

@@ -72,16 +72,25 @@ struct Machine {
     double file_read_bandwidth = 0;
     double file_sync = 0;
     std::uint64_t file_read_ahead = 0;      // what a read that misses brings along
-    double file_metadata = 0;               // of the metadata server, for opening, making, closing or a size
+    double file_metadata = 0;               // of a metadata server, for a look: opening, closing, a size
     double file_server_request = 0;         // of a data server, for each transfer
     double file_server_write_bandwidth = 0; // bytes per second of a data server
     double file_server_read_bandwidth = 0;
-    std::uint64_t file_rpc = 0;     // the largest transfer
-    std::uint64_t file_stripe = 0;  // bytes
-    std::uint64_t file_stripes = 0; // data servers that a file lies on
-    double file_lock = 0;           // of the lock server, for a request; 0: without locks
-    double file_give_back = 0;      // of a node, to give a lock back
-    double file_turn = 0;           // of a data server, between a write and a read
+    std::uint64_t file_rpc = 0;       // the largest transfer
+    std::uint64_t file_stripe = 0;    // bytes
+    std::uint64_t file_stripes = 0;   // data servers that a file lies on
+    std::uint64_t file_lock_span = 0; // bytes that a lock covers; 0: the whole file
+    double file_lock = 0;             // of the lock server, for a request; 0: without locks
+    double file_give_back = 0;        // of a node, to give a lock back
+    double file_turn = 0;             // of a data server, between a write and a read
+
+    // ---- the names of the parallel file system; for pools in files
+    std::uint64_t name_servers = 0; // metadata servers; each has the names of some directories
+    double name_change = 0;         // of a metadata server, for making or removing a name
+    double name_turn = 0;           // more, in a directory in which another node did the last change
+    double name_list = 0;           // for listing a directory
+    double name_list_entry = 0;     // and for each of its names
+    double name_sync = 0;           // until the changes of a directory are kept
 
     // ---- FDB's files: a table of contents (toc) for all, an index and a data file of each writing process
     std::uint64_t toc_record = 0; // bytes that a flush appends to the table of contents

@@ -32,6 +32,7 @@ struct Client {
     std::size_t node = 0;
     bool connected = false;
     double connected_at = 0; // once it has begun to connect
+    std::size_t number = 0;  // of the process, from 0
     Running running = {};    // on one machine, where it carries out its requests itself, one after the other
 };
 

@@ -1,6 +1,7 @@
 #include "world.h"
 
 #include "base/time_source.h"
+#include "files_library.h"
 #include "library.h"
 #include "stepstore/libdaos.h"
 
@@ -83,7 +84,7 @@ std::size_t nodes_for(std::size_t ranks, std::size_t ranks_per_node)
 
 } // namespace
 
-World::World(const Machine& machine, std::size_t ranks)
+World::World(const Machine& machine, std::size_t ranks, const std::string& pool_in_files)
     : machine_(machine), engine_(make_engine()),
       host_(simgrid::s4u::create_full_zone("cluster")->create_host("all", 1e9)->seal()),
       network_(machine_, nodes_for(ranks, machine.ranks_per_node)), storage_(machine_, network_),
@@ -91,12 +92,13 @@ World::World(const Machine& machine, std::size_t ranks)
 {
     only = this;
     use_time(&virtual_time);
-    Library::replace_ours(simulated_library());
+    Library::replace_ours(pool_in_files.empty() ? simulated_library() : files_library(pool_in_files));
 }
 
 World::~World()
 {
     Library::restore_ours();
+    end_files_library();
     use_time(nullptr);
     only = nullptr;
 }
@@ -109,6 +111,7 @@ World& World::current()
 void World::start(std::size_t rank, std::function<void()> work)
 {
     Client& client = *clients_.emplace_back(std::make_unique<Client>(rank / machine_.ranks_per_node));
+    client.number = clients_.size() - 1;
     simgrid::s4u::Actor::create("rank", host_, [this, &client, work = std::move(work)] {
         act_for(client);
         try {

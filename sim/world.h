@@ -1,6 +1,6 @@
 // One simulation: SimGrid's engine, the object store's queues, the clients, and the virtual time of all.
-// While it lives, this process's clock is the virtual one, and the library of every local pool is the
-// simulated one (library.h). There is one at a time.
+// While it lives, this process's clock is the virtual one, and the library of every local pool is a simulated
+// one (library.h, files_library.h). There is one at a time.
 // Threads: one makes and runs it; the actors run one at a time. Errors: run() throws what an actor threw.
 #pragma once
 
@@ -18,7 +18,8 @@ namespace stepstore::sim {
 
 class World : NotCopied {
 public:
-    World(const Machine& machine, std::size_t ranks);
+    // pool_in_files: its directory; empty: the job's pool is on the object store.
+    World(const Machine& machine, std::size_t ranks, const std::string& pool_in_files = "");
     ~World();
 
     static World& current();

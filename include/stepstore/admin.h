@@ -267,6 +267,38 @@ STEPSTORE_API int stepstore_kv_watch(daos_handle_t oh, const char* key, daos_han
 STEPSTORE_API int stepstore_watch_wait(daos_handle_t wh, uint64_t most_us, int* got);
 STEPSTORE_API int stepstore_watch_close(daos_handle_t wh);
 
+/*
+ * What pools ask of the file systems that they lie on: for a simulation of another file system.
+ *
+ * From stepstore_watch_file_calls() on, `each` is called after each call to a file system, also one that
+ * failed, perhaps with locks held: it must not wait, and calls nothing of this library. NULL ends it. It
+ * comes before any pool is connected to, and is for the whole process. A pool in files that is opened
+ * meanwhile counts its file system as one that machines share.
+ */
+enum {
+    STEPSTORE_FILE_LOOK, /* for a name, or at a file that is not open */
+    STEPSTORE_FILE_OPEN, /* a file or directory, that may have been made by it */
+    STEPSTORE_FILE_MAKE, /* a name */
+    STEPSTORE_FILE_REMOVE,
+    STEPSTORE_FILE_LIST, /* a directory: `bytes` are its names */
+    STEPSTORE_FILE_SIZE, /* as the server says */
+    STEPSTORE_FILE_READ,
+    STEPSTORE_FILE_WRITE,
+    STEPSTORE_FILE_FORGET, /* what the machine has cached of these bytes */
+    STEPSTORE_FILE_SYNC,
+    STEPSTORE_FILE_SYNC_NAMES
+};
+struct stepstore_file_call {
+    int kind;         /* STEPSTORE_FILE_... */
+    int fd;           /* of the file that is open, or was opened now; -1: the call has a path only */
+    const char* path; /* NULL: the call has an open file only */
+    const char* from; /* the name that a link or a new name is made from, or NULL */
+    uint64_t at;
+    uint64_t bytes;
+};
+typedef void (*stepstore_file_call_cb)(const struct stepstore_file_call* call);
+STEPSTORE_API void stepstore_watch_file_calls(stepstore_file_call_cb each);
+
 #ifdef __cplusplus
 }
 #endif

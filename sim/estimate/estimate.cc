@@ -46,7 +46,8 @@ struct Reading {
 class Estimate {
 public:
     Estimate(const Machine& machine, const Job& job)
-        : machine_(machine), job_(job), choices_(choices_of(machine, job)), requests_(machine, job, choices_),
+        : machine_(machine), served_(job.in_files ? servers_of_files(machine) : machine), job_(job),
+          choices_(choices_of(machine, job)), requests_(machine, job, choices_),
           writers_{machine, job.experiment.writers},
           readers_{machine, std::max<std::uint64_t>(job.readers, 1)},
           step_bytes_(requests_.step_size(sample_step()))
@@ -58,8 +59,9 @@ public:
         const Writing writing = write();
         const double connecting = machine_.connection * static_cast<double>(machine_.all_engines());
         // Each rank connects to the pool and opens the container.
-        const double opening =
-            connecting + machine_.control * static_cast<double>(2 * job_.experiment.writers + 6);
+        const double ranks = job_.experiment.writers;
+        const double opening = job_.in_files ? FileRequests(machine_).opening() * ranks
+                                             : connecting + machine_.control * (2 * ranks + 6);
         Json found = {{"engine", "estimated"},
                       {"writers", job_.experiment.writers},
                       {"readers", job_.readers},
@@ -69,19 +71,24 @@ public:
                       {"stabilisation",
                        {{"mean", writing.stored + writing.exchange},
                         {"exchange", writing.exchange},
-                        {"first", connecting},
+                        {"first", job_.in_files ? 0 : connecting},
                         {"open", opening}}},
                       {"readings", Json::array()},
                       {"requests",
                        {{"writer", writing.messages},
                         {"busiest_target", writing.busiest_target},
                         {"short_of_buffers", writing.short_of_buffers}}}};
+        if (job_.in_files) {
+            found["files"] = files_of_stream();
+            found["aggregated"] = aggregated();
+        }
         if (job_.readers == 0) return found;
         const Reading reading = read();
         found["readings"].push_back(
             {{"acquisition",
               {{"mean", reading.read + reading.broadcast},
-               {"open", connecting + machine_.control * static_cast<double>(2 * job_.readers)},
+               {"open",
+                job_.in_files ? 0 : connecting + machine_.control * static_cast<double>(2 * job_.readers)},
                {"parts", {{"read", reading.read}, {"broadcast", reading.broadcast}}}}}});
         found["requests"]["reader"] = reading.messages;
         found["requests"]["together"] = reading.together;
@@ -94,6 +101,39 @@ public:
     }
 
 private:
+    // Each rank has two files of definitions, and the stream a few.
+    std::uint64_t files_of_stream() const
+    {
+        constexpr std::uint64_t of_rank = 2, of_stream = 14;
+        const std::uint64_t ranks = job_.experiment.writers, steps = job_.experiment.steps;
+        std::uint64_t files = of_rank * ranks + of_stream;
+        if (choices_.places == MetadataPlaces::values) files += ranks * steps;
+        if (choices_.places == MetadataPlaces::dense) files += steps;
+        if (choices_.objects == steps::Objects::per_writer) files += ranks;
+        if (choices_.objects == steps::Objects::per_step) files += steps;
+        return files;
+    }
+
+    // The best number of nodes, for which one rank would gather the metadata and write it.
+    Json aggregated() const
+    {
+        Json best;
+        const std::uint64_t ranks = job_.experiment.writers;
+        for (std::uint64_t nodes = 1; nodes * machine_.ranks_per_node < 2 * ranks; nodes *= 2) {
+            const std::vector<Calls> calls = requests_.of_aggregators(sample_step(), nodes);
+            std::vector<Process> processes;
+            for (const Calls& of_one : calls)
+                processes.push_back({processes.size() * nodes, &of_one});
+            const std::uint64_t together = std::min(ranks, nodes * machine_.ranks_per_node);
+            const double gathering =
+                CollectiveCosts{machine_, together}.gather(step_bytes_ / ranks * together);
+            const double time = gathering + replay(served_, processes).mean;
+            if (best.is_null() || time < best["stabilisation"])
+                best = {{"nodes", nodes}, {"stabilisation", time}};
+        }
+        return best;
+    }
+
     std::uint64_t sample_step() const { return std::min(settled, job_.experiment.steps - 1); }
 
     // ---- writers
@@ -155,7 +195,7 @@ private:
             if (machine_.is_one()) mine.insert(mine.begin(), {encoding(), true, {}});
             processes.push_back({rank / machine_.ranks_per_node, &mine});
         }
-        written.found = replay(machine_, processes);
+        written.found = replay(served_, processes);
         std::vector<std::uint32_t> next;
         for (const std::uint32_t one : written.found.ended)
             next.push_back(order[one]);
@@ -224,13 +264,13 @@ private:
         reading.messages = static_cast<double>(messages_in(calls));
         reading.is_bound = count > most_messages / std::max<std::uint64_t>(messages_in(calls), 1);
         if (reading.is_bound) {
-            reading.read = bound(machine_, calls, count).mean;
+            reading.read = bound(served_, calls, count).mean;
             return reading;
         }
         std::vector<Process> processes;
         for (std::uint64_t rank = 0; rank < count; ++rank)
             processes.push_back({rank / machine_.ranks_per_node, &calls});
-        reading.read = replay(machine_, processes).mean;
+        reading.read = replay(served_, processes).mean;
         return reading;
     }
 
@@ -258,6 +298,7 @@ private:
     }
 
     const Machine& machine_;
+    const Machine served_; // as replay() takes it
     const Job& job_;
     const Choices choices_;
     const Requests requests_;

@@ -16,9 +16,10 @@ namespace stepstore::sim {
 //  "stabilisation": {"mean", "exchange", "first", "open"},
 //  "readings": [{"acquisition": {"mean", "open", "parts": {"read", "broadcast"}}}],
 //  "requests": {"writer", "busiest_target", "short_of_buffers", "reader", "together", "bound"},
-//  "memory": {"reader", "root"}}
+//  "memory": {"reader", "root"}, and of a pool in files "files", "aggregated": {"nodes", "stabilisation"}}
 //
 // exchange: of the mean, waiting for other ranks. requests: of a step. together: steps that are read at once.
+// files: of the stream. aggregated: stabilisation if one rank of so many nodes wrote for all of their ranks.
 // bound: whether the reading is one. memory: bytes, of a reader rank and of rank 0.
 bench::Json estimate(const Machine& machine, const Job& job);
 

@@ -68,12 +68,12 @@ Choices choices_of(const Machine& machine, const Job& job)
     if (groups != MAX_NUM_GROUPS && groups > machine.all_targets())
         refuse_job("the object class " + name +
                    " needs more targets than the cluster has: " + std::to_string(machine.all_targets()));
-    choices.groups = std::min(groups, machine.all_targets());
+    choices.groups = job.in_files ? 1 : std::min(groups, machine.all_targets()); // a pool in files has none
     return choices;
 }
 
 Requests::Requests(const Machine& machine, const Job& job, const Choices& choices)
-    : machine_(machine), job_(job), choices_(choices), ranks_(job.experiment.writers)
+    : machine_(machine), job_(job), choices_(choices), files_(machine), ranks_(job.experiment.writers)
 {
 }
 
@@ -245,12 +245,67 @@ void Requests::read(const std::vector<Piece>& pieces, Calls& calls) const
             of.push_back(piece);
     }
     for (const auto& [object, of] : by_object) {
+        if (job_.in_files) {
+            read_file(object, of, calls);
+            continue;
+        }
         calls.push_back(access(of, false, 0));
         calls.back().waits = by_object.size() < 2;
     }
 }
 
+// A range after the other. The node gets the lock of each part of the file once.
+void Requests::read_file(std::uint64_t object, const std::vector<Piece>& pieces, Calls& calls) const
+{
+    std::uint64_t next = 0; // part
+    for (const Piece& piece : pieces) {
+        const FileRequests::Parts parts = files_.parts_of(piece.at, piece.bytes);
+        const bool is_new = parts.end > next;
+        const std::size_t before = calls.size();
+        files_.read(object, piece.at, piece.bytes, is_new, calls);
+        if (!is_new && calls.size() - before > 1) // it has the lock
+            calls.erase(calls.begin() + static_cast<std::ptrdiff_t>(before), calls.end() - 1);
+        next = std::max(next, parts.end);
+    }
+}
+
 // ---- writers
+
+void Requests::put_into(std::uint64_t object, const std::string& key, std::uint64_t bytes, Calls& calls) const
+{
+    if (job_.in_files)
+        files_.put(object, bytes, calls);
+    else
+        calls.push_back(put(object, key, bytes));
+}
+
+// With a pool in files: the nodes that write into one part of the file do so one after the other.
+double Requests::wait_for_locks(std::uint32_t rank, const Piece& piece, SharedParts& shared) const
+{
+    const FileRequests::Parts parts = files_.parts_of(piece.at, piece.bytes);
+    const double turn = machine_.file_give_back + 4 * machine_.latency +
+                        static_cast<double>(machine_.ranks_per_node) * machine_.file_server_request;
+    double waits = 0;
+    for (std::uint64_t part = parts.first; part < parts.end; ++part)
+        waits += turn * static_cast<double>(shared.enter(piece.object, part, rank / machine_.ranks_per_node));
+    return waits;
+}
+
+std::vector<Calls> Requests::of_aggregators(std::uint64_t step, std::uint64_t nodes) const
+{
+    const std::uint64_t ranks = nodes * machine_.ranks_per_node;
+    std::vector<Calls> all;
+    std::uint64_t at = 0;
+    for (std::uint64_t first = 0; first < ranks_; first += ranks) {
+        std::uint64_t bytes = 0;
+        for (std::uint64_t rank = first; rank < std::min<std::uint64_t>(first + ranks, ranks_); ++rank)
+            bytes += metadata_size(step, static_cast<std::uint32_t>(rank));
+        const std::uint64_t unit = std::max<std::uint64_t>(machine_.file_lock_span, 1);
+        files_.write(0, at, bytes, 0, all.emplace_back());
+        at += (bytes + unit - 1) / unit * unit;
+    }
+    return all;
+}
 
 std::vector<Calls> Requests::of_writers(std::uint64_t step) const
 {
@@ -258,21 +313,25 @@ std::vector<Calls> Requests::of_writers(std::uint64_t step) const
     if (choices_.places == MetadataPlaces::files) return all;
     if (choices_.places == MetadataPlaces::values) {
         for (std::uint32_t rank = 0; rank < ranks_; ++rank)
-            all[rank].push_back(put(object_of(step, rank), key_of(step, rank), metadata_size(step, rank)));
+            put_into(object_of(step, rank), key_of(step, rank), metadata_size(step, rank), all[rank]);
         return all;
     }
+    SharedParts shared;
     const std::vector<Slot> where = slots(step);
     // Each step but the first overwrites what a snapshot keeps: on average half of all.
     const std::uint64_t overwritten = choices_.in_place ? (job_.experiment.steps - 1) / 2 : 0;
     for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
         const bool elsewhere = overflows(step, rank, where[rank]);
-        if (elsewhere) all[rank].push_back(put(side, key_of(step, rank), metadata_size(step, rank)));
+        if (elsewhere) put_into(side, key_of(step, rank), metadata_size(step, rank), all[rank]);
         const Piece piece{object_of(step, rank), where[rank].at,
                           elsewhere ? header : metadata_size(step, rank)};
-        all[rank].push_back(access({piece}, true, overwritten));
+        if (job_.in_files)
+            files_.write(piece.object, piece.at, piece.bytes, wait_for_locks(rank, piece, shared), all[rank]);
+        else
+            all[rank].push_back(access({piece}, true, overwritten));
     }
     if (choices_.places == MetadataPlaces::dense)
-        all[0].push_back(put(side, "Step" + std::to_string(step), 3ULL * ranks_));
+        put_into(side, "Step" + std::to_string(step), 3ULL * ranks_, all[0]);
     return all;
 }
 
@@ -339,6 +398,10 @@ void Requests::get_sizes(std::uint64_t first, std::uint64_t count, Calls& calls)
     const std::uint64_t bytes = 28 + ranks_ * (metadata_size(first, 0) < (1 << 14) ? 2ULL : 3ULL);
     for (std::uint64_t step = first; step < first + count; ++step) {
         const std::string key = "Step" + std::to_string(step);
+        if (job_.in_files) {
+            files_.get(side, bytes, calls);
+            continue;
+        }
         const bool alone = count == 1; // its size is not known
         calls.push_back(
             get(side, key, alone ? usual_room : bytes + bytes / 8, bytes, step + 1 == first + count));
@@ -353,6 +416,10 @@ void Requests::get_metadata(std::uint64_t first, std::uint64_t count, Calls& cal
         for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
             const std::uint64_t size = metadata_size(step, rank), room = room_before(first, rank);
             const std::string key = key_of(step, rank);
+            if (job_.in_files) {
+                files_.get(object_of(step, rank), size, calls);
+                continue;
+            }
             calls.push_back(get(object_of(step, rank), key, room, size, false));
             if (size > room) get_unknown(object_of(step, rank), key, size, again);
         }
@@ -371,7 +438,7 @@ void Requests::read_slots(std::uint64_t first, std::uint64_t count, Calls& calls
             pieces.push_back({object, where[rank].at, room});
             if (size <= room) continue;
             if (choices_.places != MetadataPlaces::dense)
-                again.push_back(access({{object, where[rank].at, where[rank].bytes}}, false, 0));
+                read({{object, where[rank].at, where[rank].bytes}}, again);
             if (overflows(step, rank, where[rank])) get_unknown(side, key_of(step, rank), size, again);
         }
     }
@@ -392,6 +459,7 @@ std::uint64_t Requests::room_before(std::uint64_t step, std::uint32_t rank) cons
 void Requests::get_unknown(std::uint64_t object, const std::string& key, std::uint64_t size,
                            Calls& calls) const
 {
+    if (job_.in_files) return files_.get(object, size, calls);
     calls.push_back(get(object, key, usual_room, size, true));
     if (size > usual_room) calls.push_back(get(object, key, size, size, true));
 }

@@ -4,6 +4,7 @@
 // Threads: any; no state is shared. Errors: as job_of() has them, for a job that cannot be estimated.
 #pragma once
 
+#include "estimate/file_requests.h"
 #include "estimate/replay.h"
 #include "job_description.h"
 #include "steps/layouts/adaptive_rows.h"
@@ -41,6 +42,8 @@ public:
     Requests(const Machine& machine, const Job& job, const Choices& choices);
     // Of each rank, in one step.
     std::vector<Calls> of_writers(std::uint64_t step) const;
+    // The same with a pool in files, if one rank of so many nodes wrote for all of them.
+    std::vector<Calls> of_aggregators(std::uint64_t step, std::uint64_t nodes) const;
     // Of one reader.
     Calls of_reader(const Fetch& fetch) const;
     // Of the metadata of a rank, as it is stored.
@@ -66,6 +69,9 @@ private:
              bool waits) const;
     Call access(const std::vector<Piece>& pieces, bool writes, std::uint64_t overwritten) const;
     void read(const std::vector<Piece>& pieces, Calls& calls) const;
+    void read_file(std::uint64_t object, const std::vector<Piece>& pieces, Calls& calls) const;
+    void put_into(std::uint64_t object, const std::string& key, std::uint64_t bytes, Calls& calls) const;
+    double wait_for_locks(std::uint32_t rank, const Piece& piece, SharedParts& shared) const;
 
     std::vector<Slot> slots(std::uint64_t step) const; // of array layouts
     std::vector<Slot> adaptive_slots(std::uint64_t step) const;
@@ -83,6 +89,7 @@ private:
     const Machine& machine_;
     const Job& job_;
     const Choices& choices_;
+    const FileRequests files_;
     std::uint32_t ranks_;
 };
 

@@ -1,5 +1,6 @@
 #include "base/files.h"
 
+#include "base/file_calls.h"
 #include "base/system_error.h"
 
 #include <algorithm>
@@ -100,6 +101,27 @@ int result_of(int done)
     return done == 0 ? 0 : errno;
 }
 
+// Of a call that makes or removes a name: the errno of its result, after it was noted.
+int noted(FileCall::Kind kind, const RootedPath& place, int error)
+{
+    note_file_call(error == 0 ? kind : FileCall::look, place);
+    return error;
+}
+
+int noted_as(const RootedPath& from, const RootedPath& to, int error)
+{
+    if (error != 0) return noted(FileCall::look, to, error);
+    note_named(from, to);
+    return 0;
+}
+
+void note_open(const Descriptor& fd, const RootedPath& place, int flags)
+{
+    if ((flags & O_PATH) != 0) return;
+    if (!fd) return note_file_call(FileCall::look, place);
+    note_opened((flags & O_EXCL) != 0 ? FileCall::make : FileCall::open, place, fd.get());
+}
+
 } // namespace
 
 Descriptor::~Descriptor()
@@ -156,6 +178,7 @@ Descriptor open_file(const RootedPath& place, int flags, unsigned mode)
         if (result < 0 && errno == EAGAIN) more &= ~O_NONBLOCK;
     } while (result < 0 && (errno == EINTR || errno == EAGAIN));
     Descriptor fd(result);
+    note_open(fd, place, flags);
     if (!fd || (flags & O_PATH) != 0) return fd;
     struct stat status {};
     const bool looked = fstat(fd.get(), &status) == 0;
@@ -192,7 +215,7 @@ namespace {
 
 // All of the pieces. The number of bytes until a call moved none; -1 and errno on failure.
 template <class Memory>
-std::int64_t move_all(ssize_t (*call)(int, const iovec*, int, off_t), int fd,
+std::int64_t move_all(ssize_t (*call)(int, const iovec*, int, off_t), FileCall::Kind kind, int fd,
                       const std::vector<Memory>& pieces, std::uint64_t offset)
 {
     std::vector<iovec> rest;
@@ -218,6 +241,7 @@ std::int64_t move_all(ssize_t (*call)(int, const iovec*, int, off_t), int fd,
             if (errno == EINTR) continue;
             return -1;
         }
+        note_on_open(kind, fd, offset + static_cast<std::uint64_t>(moved), static_cast<std::uint64_t>(done));
         if (done == 0) break;
         moved += done;
         advance(rest, first, static_cast<std::size_t>(done));
@@ -238,14 +262,14 @@ std::int64_t bytes_in(const std::vector<Memory>& pieces)
 
 int write_all(int fd, const std::vector<Bytes>& pieces, std::uint64_t offset)
 {
-    const std::int64_t written = move_all(pwritev, fd, pieces, offset);
+    const std::int64_t written = move_all(pwritev, FileCall::write, fd, pieces, offset);
     if (written < 0) return errno;
     return written < bytes_in(pieces) ? ENOSPC : 0;
 }
 
 std::int64_t read_all(int fd, const std::vector<MutableBytes>& into, std::uint64_t offset)
 {
-    return move_all(preadv, fd, into, offset);
+    return move_all(preadv, FileCall::read, fd, into, offset);
 }
 
 std::int64_t read_all(int fd, MutableBytes into, std::uint64_t offset)
@@ -258,6 +282,7 @@ std::int64_t read_all(int fd, MutableBytes into, std::uint64_t offset)
             if (errno == EINTR) continue;
             return -1;
         }
+        note_on_open(FileCall::read, fd, offset + done, static_cast<std::uint64_t>(got));
         if (got == 0) break;
         done += static_cast<std::size_t>(got);
     }
@@ -345,6 +370,7 @@ std::uint64_t links_of(const RootedPath& place)
 {
     struct statx now {};
     constexpr int flags = AT_SYMLINK_NOFOLLOW | AT_STATX_FORCE_SYNC;
+    note_file_call(FileCall::look, place);
     return statx(place.root(), place.below().c_str(), flags, STATX_NLINK, &now) == 0 ? now.stx_nlink : 0;
 }
 
@@ -353,17 +379,20 @@ std::uint64_t fresh_size_of(int fd, const std::string& where)
     struct statx now {};
     if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_SIZE, &now) != 0)
         fail_errno(where, "cannot look at the file");
+    note_on_open(FileCall::size, fd);
     return now.stx_size;
 }
 
 bool exists(const RootedPath& place)
 {
     struct stat status {};
+    note_file_call(FileCall::look, place);
     return fstatat(place.root(), place.below().c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 bool can_write(const RootedPath& place)
 {
+    note_file_call(FileCall::look, place);
     // Of a link, whatever it leads to: who opens it hears that it is one.
     return faccessat(place.root(), place.below().c_str(), W_OK, AT_EACCESS | AT_SYMLINK_NOFOLLOW) == 0;
 }
@@ -371,7 +400,8 @@ bool can_write(const RootedPath& place)
 int make_directory(const RootedPath& place)
 {
     const Descriptor parent = open_parent(place);
-    return parent ? result_of(mkdirat(parent.get(), place.name().c_str(), 0777)) : errno;
+    return parent ? noted(FileCall::make, place, result_of(mkdirat(parent.get(), place.name().c_str(), 0777)))
+                  : errno;
 }
 
 int make_directories(const RootedPath& place)
@@ -387,22 +417,26 @@ int rename_file(const RootedPath& from, const RootedPath& to)
 {
     const Descriptor source = open_parent(from);
     const Descriptor target = source ? open_parent(to) : Descriptor();
-    return target ? result_of(renameat(source.get(), from.name().c_str(), target.get(), to.name().c_str()))
-                  : errno;
+    if (!target) return errno;
+    return noted_as(from, to,
+                    result_of(renameat(source.get(), from.name().c_str(), target.get(), to.name().c_str())));
 }
 
 int link_file(const RootedPath& from, const RootedPath& to)
 {
     const Descriptor source = open_parent(from);
     const Descriptor target = source ? open_parent(to) : Descriptor();
-    return target ? result_of(linkat(source.get(), from.name().c_str(), target.get(), to.name().c_str(), 0))
-                  : errno;
+    if (!target) return errno;
+    return noted_as(from, to,
+                    result_of(linkat(source.get(), from.name().c_str(), target.get(), to.name().c_str(), 0)));
 }
 
 int make_note(const RootedPath& place, const std::string& text)
 {
     const Descriptor parent = open_parent(place);
-    return parent ? result_of(symlinkat(text.c_str(), parent.get(), place.name().c_str())) : errno;
+    return parent ? noted(FileCall::make, place,
+                          result_of(symlinkat(text.c_str(), parent.get(), place.name().c_str())))
+                  : errno;
 }
 
 std::optional<std::string> read_note(const RootedPath& place)
@@ -410,6 +444,7 @@ std::optional<std::string> read_note(const RootedPath& place)
     const Descriptor parent = open_parent(place);
     char text[PATH_MAX];
     const ssize_t length = parent ? readlinkat(parent.get(), place.name().c_str(), text, sizeof text) : -1;
+    if (parent) note_file_call(FileCall::look, place);
     if (length < 0) return std::nullopt;
     return std::string(text, static_cast<std::size_t>(length));
 }
@@ -419,9 +454,9 @@ int remove(const RootedPath& place)
     const Descriptor parent = open_parent(place);
     if (!parent) return errno;
     const std::string name = place.name();
-    const int error = result_of(unlinkat(parent.get(), name.c_str(), 0));
+    const int error = noted(FileCall::remove, place, result_of(unlinkat(parent.get(), name.c_str(), 0)));
     if (error != EISDIR && error != EPERM) return error; // EPERM: what some file systems say of a directory
-    return result_of(unlinkat(parent.get(), name.c_str(), AT_REMOVEDIR));
+    return noted(FileCall::remove, place, result_of(unlinkat(parent.get(), name.c_str(), AT_REMOVEDIR)));
 }
 
 int remove_tree(const RootedPath& place)
@@ -460,12 +495,15 @@ void read_directory(Descriptor fd, const RootedPath& directory,
     }
     fd.release(); // the stream's now
     const std::unique_ptr<DIR, int (*)(DIR*)> closed(stream, &closedir);
+    std::uint64_t names = 0;
     errno = 0;
     while (const dirent* entry = readdir(stream)) {
         const std::string_view name(static_cast<const char*>(entry->d_name));
         if (name != "." && name != "..") each(dirfd(stream), *entry);
+        ++names;
         errno = 0;
     }
+    note_file_call(FileCall::list, directory, names);
     if (errno != 0) fail_errno(directory, "cannot list the directory");
 }
 
@@ -483,6 +521,7 @@ void sync_names(const Descriptor& fd, const std::string& directory)
 {
     if (!fd) fail_errno(directory, "cannot open the directory");
     if (fsync(fd.get()) != 0 && errno != EINVAL) fail_errno(directory, "cannot sync the directory");
+    note_on_open(FileCall::sync_names, fd.get());
 }
 
 } // namespace

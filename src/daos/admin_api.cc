@@ -1,6 +1,7 @@
 // stepstore_: what libdaos leaves to the administrator's tools.
 #include "daos/api.h"
 
+#include "base/file_calls.h"
 #include "base/interrupt.h"
 #include "base/text.h"
 #include "daos/call.h"
@@ -17,6 +18,22 @@ namespace store = stepstore::store;
 using stepstore::Error;
 
 namespace {
+
+using stepstore::FileCall;
+static_assert(int{FileCall::look} == STEPSTORE_FILE_LOOK && int{FileCall::open} == STEPSTORE_FILE_OPEN &&
+              int{FileCall::make} == STEPSTORE_FILE_MAKE && int{FileCall::remove} == STEPSTORE_FILE_REMOVE &&
+              int{FileCall::list} == STEPSTORE_FILE_LIST && int{FileCall::size} == STEPSTORE_FILE_SIZE &&
+              int{FileCall::read} == STEPSTORE_FILE_READ && int{FileCall::write} == STEPSTORE_FILE_WRITE &&
+              int{FileCall::forget} == STEPSTORE_FILE_FORGET && int{FileCall::sync} == STEPSTORE_FILE_SYNC &&
+              int{FileCall::sync_names} == STEPSTORE_FILE_SYNC_NAMES);
+
+stepstore_file_call_cb watching_file_calls = nullptr;
+
+void tell_file_call(const FileCall& call)
+{
+    const stepstore_file_call told{call.kind, call.fd, call.path, call.from, call.at, call.bytes};
+    watching_file_calls(&told);
+}
 
 template <class Callback>
 void require_callback(Callback each)
@@ -277,6 +294,12 @@ int stepstore_pool_sync(daos_handle_t poh)
 int stepstore_pool_sync_own(daos_handle_t poh)
 {
     return call("stepstore_pool_sync_own", [&] { resource<PoolResource>(poh)->pool().sync(true); });
+}
+
+void stepstore_watch_file_calls(stepstore_file_call_cb each)
+{
+    watching_file_calls = each;
+    stepstore::watch_file_calls(each != nullptr ? &tell_file_call : nullptr);
 }
 
 } // extern "C"

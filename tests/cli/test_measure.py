@@ -14,6 +14,8 @@ pytestmark = pytest.mark.skipif(
     or shutil.which("mpirun") is None,
     reason="needs stepstore-simulate (SimGrid) and stepstore-bench-layouts (MPI)",
 )
+# A machine that is busy takes a multiple of it.
+BRIEF = ("--ranks", 2, "--rounds", 1, "--steps", 20)
 LAYOUTS = {"kv", "array", "array-aligned", "array-adaptive", "posix"}
 
 
@@ -23,7 +25,7 @@ def measured(tmp_path_factory):
 
 
 def test_a_machine_is_measured(cli, measured):
-    cli("simulate", "measure", measured, "--ranks", 2, "--directory", cli.directory)
+    cli("simulate", "measure", measured, *BRIEF, "--directory", cli.directory, timeout=400)
     values = {one.name: one for one in load(measured).parameters}
     assert set(values) == {one.name for one in load().parameters}
     assert values["processors"].value == len(os.sched_getaffinity(0))
@@ -33,9 +35,8 @@ def test_a_machine_is_measured(cli, measured):
 
 
 def test_a_measured_machine_is_compared_with_what_it_takes(cli, measured):
-    records = cli(
-        "simulate", "validate", "--cluster", measured, "--ranks", 2, "--directory", cli.directory, "--json"
-    ).json
+    options = ("--cluster", measured, *BRIEF, "--directory", cli.directory, "--json")
+    records = cli("simulate", "validate", *options, timeout=400).json
     assert {one["layout"] for one in records} == LAYOUTS and len(records) == 2 * len(LAYOUTS)
     for one in records:
         for part, ratio in one["ratios"].items():
@@ -54,6 +55,7 @@ def test_a_measured_machine_can_be_asked_for_advice(cli, measured):
         (("here",), "give a name that ends in .toml"),
         (("no/such/here.toml",), "there is no directory"),
         (("here.toml", "--ranks", 1), "--ranks: give a number above 1"),
+        (("here.toml", "--rounds", 0), "--rounds, --steps: give at least 1"),
         (("here.toml", "--directory", "nowhere"), "--directory: there is no directory nowhere"),
     ],
 )

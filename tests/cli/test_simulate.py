@@ -19,7 +19,8 @@ MILLISECOND = 1e-3
 
 def cluster_file(folder, **values):
     """A cluster that takes no time, but for what is given."""
-    usual = dict.fromkeys(("servers", "engines", "targets", "ranks_per_node", "file_stripes"), 1)
+    ones = ("servers", "engines", "targets", "ranks_per_node", "file_stripes", "name_servers")
+    usual = dict.fromkeys(ones, 1)
     usual |= dict.fromkeys(
         ("file_rpc", "file_stripe", "toc_record", "toc_entry", "toc_buffer", "buffer_size"), 1 << 20
     )
@@ -198,7 +199,7 @@ def test_figures_are_drawn_with_their_numbers(cli):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (("--cluster", "nowhere"), "no cluster 'nowhere': give one of nextgenio, reference"),
+        (("--cluster", "nowhere"), "no cluster 'nowhere': give one of lustre, nextgenio, reference"),
         (("--cluster", "no/such.toml"), "no/such.toml"),
         (("--parameter", "targets=0"), "targets is 0, but must be a number from 1 to 256"),
         (("--parameter", "buffers=1000000"), "it has room for buffers=12288"),

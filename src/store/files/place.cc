@@ -1,6 +1,7 @@
 #include "store/files/place.h"
 
 #include "base/clock.h"
+#include "base/file_calls.h"
 #include "base/fork.h"
 #include "base/record.h"
 #include "base/system_error.h"
@@ -23,9 +24,11 @@ namespace {
 constexpr std::uint32_t header_magic = 0x48465353; // "SSFH"
 constexpr std::uint32_t owner_magic = 0x4f465353;  // "SSFO"
 
-// File systems of which the machine has the only copy of a file in its cache. All others count as shared.
+// File systems of which the machine has the only copy of a file in its cache. All others count as shared. In
+// a simulation the file system stands for a shared one.
 bool belongs_to_machine(const RootedPath& root)
 {
+    if (file_calls_are_watched()) return false;
     constexpr std::uint64_t xfs = 0x58465342, zfs = 0x2fc12fc1;
     constexpr std::uint64_t local[] = {EXT4_SUPER_MAGIC, BTRFS_SUPER_MAGIC,     TMPFS_MAGIC, RAMFS_MAGIC,
                                        F2FS_SUPER_MAGIC, OVERLAYFS_SUPER_MAGIC, xfs,         zfs};
@@ -210,6 +213,7 @@ void Place::reach_readers(int fd, const std::string& where) const
 {
     if (local_ && header_.durability == Durability::process) return;
     if (fdatasync(fd) != 0) fail_errno(where, "cannot sync the file");
+    note_on_open(FileCall::sync, fd);
 }
 
 void Place::sync_names(const RootedPath& directory) const
@@ -238,6 +242,7 @@ void Place::forget_cached(int fd, std::uint64_t offset, std::uint64_t length) co
     const std::uint64_t begin = offset / page * page;
     const std::uint64_t end = (offset + length + page - 1) / page * page;
     (void)posix_fadvise(fd, static_cast<off_t>(begin), static_cast<off_t>(end - begin), POSIX_FADV_DONTNEED);
+    note_on_open(FileCall::forget, fd, begin, end - begin);
 }
 
 bool Place::remove_at_once(const RootedPath& tree) const

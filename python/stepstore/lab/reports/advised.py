@@ -24,7 +24,8 @@ def draw_advice(advice: dict[str, Any], folder: Path, command: str) -> None:
         f"{advice['ranks']:,} ranks, metadata of {human_bytes(advice['rank_bytes'])}, {advice['servers']:,} "
         f"servers"
     )
-    axis.set_title(f"{job}: take {advice['settings']}", loc="left", fontsize=9)
+    where = f", {advice['location']}" if advice.get("location") else ""
+    axis.set_title(f"{job}: take {advice['settings']}{where}", loc="left", fontsize=9)
     figure.legend(frameon=False, loc="outside lower center", ncols=2)
     rows: list[tuple[Any, ...]] = [("point", "parameters", "stabilisation_ms", "acquisition_ms")]
     rows += [
@@ -32,5 +33,7 @@ def draw_advice(advice: dict[str, Any], folder: Path, command: str) -> None:
         for one in ordered
     ]
     name = f"advice-{advice['ranks']}-{round(advice['rank_bytes'])}"
+    if advice.get("location"):
+        name += "-files"
     note = " ".join([advice["reason"], *advice["notes"]])
     save(folder / name, figure, rows, simulated=True, more={"command": command, "note": note})

@@ -47,8 +47,8 @@ class Chapter:
         return shlex.split(command)[1 : 1 + len(wanted)] == wanted
 
 
-def _advice(ranks: int, metadata: str, servers: int) -> Work:
-    job = f"--ranks {ranks} --metadata {metadata} --servers {servers}"
+def _advice(ranks: int, metadata: str, servers: int, on: str = "") -> Work:
+    job = f"--ranks {ranks} --metadata {metadata} --servers {servers}{on and f' --on {on}'}"
     return Work(f"advise {job}", "", "", folder_option="", draw=draw_advice)
 
 
@@ -98,7 +98,7 @@ CHAPTERS = (
         "The engine's own code runs on simulated ranks, with an object store and a network whose times come "
         "from a file of parameters. Each figure has the form that the reference gives it.",
         "simulate",
-        (Work("simulate figures", "", "--only 8,10,12,13", folder_option="--directory"),),
+        (Work("simulate figures", "", "--only 8,10,12,13,files-1,files-2", folder_option="--directory"),),
     ),
     Chapter(
         "fields",
@@ -125,6 +125,7 @@ CHAPTERS = (
             _advice(1024, "5k", 10),
             _advice(1024, "56k", 10),
             _advice(100_000, "5k", 1000),
+            _advice(16_384, "56k", 10, "files"),
         ),
     ),
 )

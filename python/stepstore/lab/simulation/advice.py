@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from stepstore.console import human_bytes, human_time
@@ -24,6 +24,11 @@ class Job:
     mean: float  # bytes of a rank's metadata
     largest: int
     memory: int | None = None  # bytes that a reader rank may hold
+    on: str = "objects"  # or "files": the pool is in files
+
+    @property
+    def in_files(self) -> bool:
+        return self.on == "files"
 
     def description(self, point: Point) -> dict[str, Any]:
         return {
@@ -33,6 +38,7 @@ class Job:
             "size": self.size,
             "set": point.written,
             "read": point.read,
+            "on": self.on,
         }
 
 
@@ -68,6 +74,11 @@ class Prediction:
         return self.stabilisation + self.acquisition
 
     @property
+    def server(self) -> str:
+        """What serves a request."""
+        return "server" if "files" in self.found else "target"
+
+    @property
     def memory(self) -> float:
         """Bytes in the reader rank that needs most."""
         return float(max(self.found["memory"].values()))
@@ -84,6 +95,7 @@ class Prediction:
             "simulated": self.simulated is not None,
             "requests": self.found["requests"],
             "memory": self.found["memory"],
+            **{name: self.found[name] for name in ("files", "aggregated") if name in self.found},
         }
 
 
@@ -106,7 +118,7 @@ class Advisor:
         """points: to choose from; else each layout, and what can be varied of the best one."""
         layouts = self._predict(job, points or self._layouts(job))
         best = self._choice(job, layouts)
-        variants = [] if points else self._predict(job, self._variants(best.point))
+        variants = [] if points else self._predict(job, self._variants(best.point, job.in_files))
         better = [one for one in variants if self._cost(job, one) < best.end_to_end * (1 - _WORTH)]
         if self._fits(job, best):
             better = [one for one in better if self._fits(job, one)]
@@ -124,10 +136,21 @@ class Advisor:
         return [
             self._space.point({"Layout": layout.name, **chunk})
             for layout in all_layouts()
-            for chunk in _chunks(layout, job)
+            for chunk in [*_chunks(layout, job), *self._chunks_of_files(layout, job)]
         ]
 
-    def _variants(self, point: Point) -> list[Point]:
+    def _chunks_of_files(self, layout: Layout, job: Job) -> list[dict[str, str]]:
+        """With which no two nodes write into what one lock covers."""
+        span, ranks = int(self._cluster["file_lock_span"]), int(self._cluster["ranks_per_node"])
+        if not job.in_files or not span or not self._cluster["file_lock"]:
+            return []
+        slot = _power_of_2(_slot(job))
+        if layout.metadata == "slots":
+            chunk = max(slot, _power_of_2(-(-span // ranks)))
+            return [{"ChunkSize": _size(chunk)}] if chunk > max(layout.chunk_size, slot // 2) else []
+        return [{"ChunkSize": _size(max(slot, span))}] if layout.metadata == "rows" else []
+
+    def _variants(self, point: Point, in_files: bool) -> list[Point]:
         chosen = dict(pair.split("=", 1) for pair in point.parameters.split(","))
         changes = [
             {name: value}
@@ -136,6 +159,10 @@ class Advisor:
             for value in values
             if value != chosen[name] and value not in ("delegate", "auto")
         ]
+        if in_files:
+            changes = [one for one in changes if one.get("Steps") != "snapshot"]
+        if in_files and _keeps_files(point):  # what many readers of one file cost is not estimated
+            changes = [one for one in changes if "Readers" not in one]
         changed = [self._space.point(chosen | change) for change in changes]
         possible = {one.written for one in self._space.all()}
         return [one for one in changed if _without_chunk(one.written) in possible]
@@ -178,9 +205,36 @@ class Advisor:
             *_ahead_note(best, by_name, job),
             *self._readers_note(best, by_name, job),
             *_objects_note(best, ordered),
+            *(self._file_notes(best, job) if job.in_files else []),
             *self._memory_notes(best, job),
             self._opening_note(best, job),
         ]
+
+    def _file_notes(self, best: Prediction, job: Job) -> list[str]:
+        """How many files a stream is, and whether fewer ranks should write."""
+        files, aggregated = best.found["files"], best.found["aggregated"]
+        lines = [
+            f"The stream has {files:,} files, of which {2 * job.ranks:,} are the definitions of the ranks. "
+            f"Each name of a file costs the metadata server {human_time(self._cluster['name_change'])}."
+        ]
+        nodes, ranks = aggregated["nodes"], int(self._cluster["ranks_per_node"])
+        gain = best.stabilisation / aggregated["stabilisation"]
+        one = "each node" if nodes == 1 else f"each {nodes} nodes"
+        if _keeps_files(best.point):
+            lines.append(
+                f"{_layout(best)} gathers the metadata of all ranks at rank 0, and does not sync its files "
+                "in each step: a node that stops may take the last steps with it."
+            )
+        elif gain > 1 + _WORTH and job.ranks > 1:
+            together = human_time(aggregated["stabilisation"])
+            lines.append(
+                f"If one rank of {one} wrote the metadata of all their ranks ({nodes * ranks} at most), "
+                f"stabilisation would take {together}, {_ratio(gain)} times less. The engine has no such "
+                "parameter."
+            )
+        else:
+            lines.append("One rank that writes for those of its node would gain nothing.")
+        return lines
 
     def _readers_note(self, best: Prediction, by_name: dict[str, Prediction], job: Job) -> list[str]:
         if job.reader_ranks == 1 or "everyone" in best.point.read:
@@ -212,7 +266,7 @@ class Advisor:
         nodes = -(-job.reader_ranks // on_node)
         if node < _MUCH or on_node == 1:
             return lines
-        fewer = Job(job.ranks, nodes, job.steps, job.size, job.mean, job.largest)
+        fewer = replace(job, reader_ranks=nodes, memory=None)
         (one,) = self._estimator.run_all([(fewer.description(best.point), {})])
         took = one["readings"][0]["acquisition"]["mean"]
         lines.append(
@@ -226,6 +280,12 @@ class Advisor:
         read = best.found["readings"][0]["acquisition"]["open"]
         engines = int(self._cluster["servers"] * self._cluster["engines"])
         per_step = job.steps * best.end_to_end
+        if job.in_files:
+            return (
+                f"Beside {human_time(per_step)} for {job.steps} steps, opening and the definitions take "
+                f"the writers about {human_time(wrote['open'])}, with any layout: each rank asks the "
+                "metadata server for names, and makes some."
+            )
         return (
             f"Beside {human_time(per_step)} for {job.steps} steps, opening takes the writers about "
             f"{human_time(wrote['open'] + wrote['first'])} and the readers {human_time(read)}, with any "
@@ -237,14 +297,19 @@ def _layout(one: Prediction) -> str:
     return one.point.name.split(",")[0]
 
 
+def _keeps_files(point: Point) -> bool:
+    """The metadata lies beside the objects, in files of their own."""
+    name = point.name.split(",")[0]
+    return any(one.name == name and one.metadata == "files" for one in all_layouts())
+
+
 def _without_chunk(written: str) -> str:
     return ",".join(pair for pair in written.split(",") if not pair.startswith("ChunkSize="))
 
 
 def _chunks(layout: Layout, job: Job) -> list[dict[str, str]]:
     """The chunk sizes to compare; {}: the default."""
-    slot = job.largest + _BESIDE_TEXT
-    slot += slot // 8 + 320  # as large as the engine makes it, at most
+    slot = _slot(job)
     needed = _power_of_2(slot)
     if layout.metadata in ("slots", "rows") and needed > layout.chunk_size:
         return [{"ChunkSize": _size(needed)}]
@@ -254,12 +319,24 @@ def _chunks(layout: Layout, job: Job) -> list[dict[str, str]]:
     return [{}]
 
 
+def _slot(job: Job) -> int:
+    slot = job.largest + _BESIDE_TEXT
+    return slot + slot // 8 + 320  # as large as the engine makes it, at most
+
+
 def _power_of_2(least: int) -> int:
     return 1 << (least - 1).bit_length()
 
 
 def _size(number: int) -> str:
     return f"{number >> 20}M" if number % (1 << 20) == 0 else f"{number >> 10}k"
+
+
+def _bytes_of(pair: str) -> int:
+    """Of ChunkSize=SIZE."""
+    text = pair.partition("=")[2]
+    unit = {"k": 10, "M": 20}.get(text[-1], 0)
+    return int(text.rstrip("kM")) << unit
 
 
 def _ratio(number: float) -> str:
@@ -292,7 +369,9 @@ def _why_writing(best: Prediction, second: Prediction) -> str:
             f"there up to {theirs['requests']['busiest_target']} writers meet on one target, which has too "
             f"few buffers for their transfers {times}"
         )
-    return f"there up to {theirs['requests']['busiest_target']} writers queue at one target {times}"
+    busiest = theirs["requests"]["busiest_target"]
+    what = "writers" if second.server == "target" else "requests"
+    return f"there up to {busiest} {what} queue at one {second.server} {times}"
 
 
 def _why_reading(best: Prediction, second: Prediction) -> str:
@@ -307,6 +386,8 @@ def _chunk_note(best: Prediction, job: Job) -> list[str]:
     chunk = next((pair for pair in best.point.written.split(",") if pair.startswith("ChunkSize=")), None)
     if chunk is None:
         return []
+    if job.in_files and job.largest + _BESIDE_TEXT <= _bytes_of(chunk):
+        return [f"{chunk}: no two nodes write into what one lock of the file system covers."]
     if best.point.name.startswith("array,"):
         return [f"{chunk}: that of about 8 ranks in a chunk, so that few writers meet on one target."]
     return [f"{chunk}: metadata of {human_bytes(job.largest)} does not fit into a slot of the default chunk."]

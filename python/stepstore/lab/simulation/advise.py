@@ -13,7 +13,13 @@ from stepstore.console import CommandError, ExitCode, emit_json, human_bytes, hu
 from stepstore.lab.benchmarks.layout_points import Space, chosen_points
 from stepstore.lab.simulation.advice import Advice, Advisor, Job
 from stepstore.lab.simulation.cluster import load, named
-from stepstore.lab.simulation.command import chosen_parameters, cluster_options, space_of
+from stepstore.lab.simulation.command import (
+    chosen_parameters,
+    cluster_of,
+    cluster_options,
+    on_option,
+    space_of,
+)
 from stepstore.lab.simulation.run import Simulator
 from stepstore.steps import open_steps
 
@@ -35,7 +41,7 @@ def advise(arguments: list[str]) -> None:
     others = chosen_parameters(options)
     if options.servers:
         others["servers"] = options.servers
-    cluster = load(named(options.cluster))
+    cluster = load(named(cluster_of(options)))
     estimator = Simulator(cluster, "stepstore-estimate", **others)
     space = Space(space_of("stepstore-estimate"))
     points = chosen_points(options.points, space, parser.error) if options.points else None
@@ -100,6 +106,7 @@ def _parser() -> argparse.ArgumentParser:
         help=f"run the engine's own code on the simulated cluster instead of estimating; up to "
         f"{_SIMULATED_RANKS} ranks",
     )
+    on_option(parser)
     cluster_options(parser)
     return parser
 
@@ -130,7 +137,7 @@ def _job_of(options: argparse.Namespace) -> Iterator[Job]:
     if not options.stream:
         readers = options.reader_ranks or options.ranks
         size, steps = options.metadata, options.steps or 1000
-        yield Job(options.ranks, readers, steps, str(size), size, size, options.memory)
+        yield Job(options.ranks, readers, steps, str(size), size, size, options.memory, options.on)
         return
     sizes, steps = _metadata_of(options.stream)
     with tempfile.NamedTemporaryFile("w", prefix="stepstore-", suffix=".sizes") as file:
@@ -144,6 +151,7 @@ def _job_of(options: argparse.Namespace) -> Iterator[Job]:
             sum(sizes) / len(sizes),
             max(sizes),
             options.memory,
+            options.on,
         )
 
 
@@ -173,7 +181,7 @@ def _simulator(options: argparse.Namespace, job: Job, others: dict[str, float]) 
             f"{_SIMULATED_RANKS}; without it the times are estimated",
             ExitCode.USAGE,
         )
-    return Simulator(load(named(options.cluster)), **others)
+    return Simulator(load(named(cluster_of(options))), **others)
 
 
 def _report(advice: Advice, job: Job, cluster: str, estimator: Simulator) -> dict[str, Any]:
@@ -185,6 +193,7 @@ def _report(advice: Advice, job: Job, cluster: str, estimator: Simulator) -> dic
         "steps": job.steps,
         "rank_bytes": job.mean,
         "settings": advice.settings,
+        "location": "shared:PATH" if job.in_files else "",
         "advice": advice.best.record(advice.best),
         "reason": advice.reason,
         "notes": advice.notes,
@@ -212,7 +221,8 @@ def _show(advice: Advice, job: Job, report: dict[str, Any]) -> None:
     ]
     show(table(columns, rows))
     show(f"of a rank and step; {'simulated' if advice.best.simulated else 'estimated'}")
-    show(f"take {advice.settings}")
+    at = f" at a location {report['location']}" if job.in_files else ""
+    show(f"take {advice.settings}{at}")
     show(advice.reason)
     for note in advice.notes:
         show(f"- {note}")

@@ -11,6 +11,7 @@ from stepstore.console import CommandError
 
 FOLDER = Path(__file__).parent / "clusters"
 REFERENCE = FOLDER / "reference.toml"
+LUSTRE = "lustre"  # by its name: the usual one of pools in files
 
 
 @dataclass(frozen=True)

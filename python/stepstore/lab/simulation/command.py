@@ -15,16 +15,17 @@ from stepstore.lab.benchmarks.layout_points import Point, Space, chosen_points
 from stepstore.lab.benchmarks.layout_report import Outcome, report_json, report_table
 from stepstore.lab.benchmarks.options import words
 from stepstore.lab.benchmarks.records import write_statements
-from stepstore.lab.simulation.cluster import load, named
+from stepstore.lab.simulation.cluster import LUSTRE, REFERENCE, load, named
 from stepstore.lab.simulation.experiments import Experiments
 from stepstore.lab.simulation.field_experiments import FieldExperiments
 from stepstore.lab.simulation.field_figures import FIELD_FIGURES
 from stepstore.lab.simulation.field_statements import FIELD_STATEMENTS
+from stepstore.lab.simulation.files_figures import ESTIMATE, FILES_FIGURES, FilesExperiments
 from stepstore.lab.simulation.figures import FIGURES, Drawn, draw
 from stepstore.lab.simulation.goals import goals
 from stepstore.lab.simulation.measure import measure, validate
 from stepstore.lab.simulation.reasons import why
-from stepstore.lab.simulation.run import Simulator
+from stepstore.lab.simulation.run import SIMULATE, Simulator
 from stepstore.lab.simulation.statements import GOAL, STATEMENTS, Statement
 from stepstore.paths import program
 
@@ -62,18 +63,20 @@ def simulate(arguments: list[str]) -> None:
         metavar="POINT",
         help="'default', 'layouts' (each of them; default), 'all', or choices with commas between them",
     )
+    on_option(parser)
     options = parser.parse_args(arguments)
     if options.readers is None:
         options.readers = max(options.writers, 1)
     if options.readers < 1:
         parser.error("give at least 1 reader")
-    simulator = _simulator(options, options.cluster)
+    cluster = cluster_of(options)
+    simulator = _simulator(options, cluster)
     points = chosen_points(options.points, Space(space_of("stepstore-simulate")), parser.error)
     outcomes = _outcomes(simulator, options, points)
     if options.json:
         return report_json(outcomes)
     report_table(outcomes, options)
-    show(f"simulated cluster {load(named(options.cluster)).name}: virtual time; one run, for it has no noise")
+    show(f"simulated cluster {load(named(cluster)).name}: virtual time; one run, for it has no noise")
 
 
 def _figures(arguments: list[str]) -> None:
@@ -81,7 +84,8 @@ def _figures(arguments: list[str]) -> None:
         "simulate figures",
         "Runs the experiments of the two references on their simulated clusters, draws each figure (PNG, "
         "SVG, CSV) and compares what the references state in numbers. The second reference's figures are "
-        "called fdb-N.",
+        "called fdb-N. Those of pools in files, files-N, compare them with one file and with DAOS; they are "
+        "estimates, of no reference.",
     )
     known = _known_figures()
     parser.add_argument(
@@ -89,6 +93,12 @@ def _figures(arguments: list[str]) -> None:
         default="nextgenio",
         metavar="NAME|FILE",
         help="the cluster of the second reference's figures (default: nextgenio)",
+    )
+    parser.add_argument(
+        "--files-cluster",
+        default=LUSTRE,
+        metavar="NAME|FILE",
+        help=f"the cluster of the figures about pools in files (default: {LUSTRE})",
     )
     parser.add_argument(
         "--directory", type=Path, default=Path("figures"), help="for the files (default: figures)"
@@ -107,10 +117,13 @@ def _figures(arguments: list[str]) -> None:
     if not options.no_drawing:
         require_matplotlib()
         options.directory.mkdir(parents=True, exist_ok=True)
-    metadata = Experiments(_simulator(options, options.cluster))
+    cluster = options.cluster or REFERENCE.stem
+    metadata = Experiments(_simulator(options, cluster))
     fields = FieldExperiments(_simulator(options, options.fields_cluster))
-    files = _drawn(FIGURES, metadata, options, options.cluster)
+    files = _drawn(FIGURES, metadata, options, cluster)
     files += _drawn(FIELD_FIGURES, fields, options, options.fields_cluster)
+    in_files = FilesExperiments(_simulator(options, options.files_cluster, ESTIMATE))
+    files += _drawn(FILES_FIGURES, in_files, options, options.files_cluster)
     records = _compared(STATEMENTS, metadata, options.only) + _compared(
         FIELD_STATEMENTS, fields, options.only
     )
@@ -131,9 +144,14 @@ def _interrupted(number: int, _: object) -> None:
 
 
 def _known_figures() -> list[str]:
-    drawn = [one.number for one in (*FIGURES, *FIELD_FIGURES)]
+    drawn = [one.number for one in (*FIGURES, *FIELD_FIGURES, *FILES_FIGURES)]
     stated = [one.figure for one in (*STATEMENTS, *FIELD_STATEMENTS)]
-    return sorted({*drawn, *stated}, key=lambda one: (one.startswith("fdb"), int(one.removeprefix("fdb-"))))
+    return sorted({*drawn, *stated}, key=_order)
+
+
+def _order(number: str) -> tuple[str, int]:
+    group, _, own = number.rpartition("-")
+    return group, int(own)
 
 
 def _drawn(figures: tuple[Drawn, ...], lab: Any, options: argparse.Namespace, cluster: str) -> list[Path]:
@@ -153,9 +171,10 @@ def cluster_options(parser: argparse.ArgumentParser) -> None:
     """The options of all commands about a cluster: which one, and how the result is printed."""
     parser.add_argument(
         "--cluster",
-        default="reference",
+        default="",
         metavar="NAME|FILE",
-        help="the cluster: one that comes with Stepstore, or a TOML file (default: reference)",
+        help="the cluster: one that comes with Stepstore, or a TOML file (default: reference; with --on "
+        "files: lustre)",
     )
     parser.add_argument(
         "--parameter",
@@ -167,12 +186,26 @@ def cluster_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
 
 
+def on_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--on",
+        choices=("objects", "files"),
+        default="objects",
+        help="what the pool lies on: the cluster's object store (DAOS), or its parallel file system, as a "
+        "pool in files (default: objects)",
+    )
+
+
+def cluster_of(options: argparse.Namespace) -> str:
+    return str(options.cluster or (LUSTRE if options.on == "files" else REFERENCE.stem))
+
+
 def chosen_parameters(options: argparse.Namespace) -> dict[str, float]:
     return dict(map(_parameter, options.parameter))
 
 
-def _simulator(options: argparse.Namespace, cluster: str) -> Simulator:
-    return Simulator(load(named(cluster)), **chosen_parameters(options))
+def _simulator(options: argparse.Namespace, cluster: str, name: str = SIMULATE) -> Simulator:
+    return Simulator(load(named(cluster)), name, **chosen_parameters(options))
 
 
 def _parameter(text: str) -> tuple[str, float]:
@@ -194,7 +227,12 @@ def space_of(name: str) -> dict[str, Any]:
 
 def _outcomes(simulator: Simulator, options: argparse.Namespace, points: list[Point]) -> list[Outcome]:
     outcomes = [Outcome(size, point.name, point) for size in options.sizes for point in points]
-    counts = {"writers": options.writers, "readers": options.readers, "steps": options.steps}
+    counts = {
+        "writers": options.writers,
+        "readers": options.readers,
+        "steps": options.steps,
+        "on": options.on,
+    }
     jobs = [
         {**counts, "size": one.size, "set": one.point.written, "read": one.point.read}
         for one in outcomes

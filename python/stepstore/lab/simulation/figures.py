@@ -42,6 +42,7 @@ class Panel:
     series: dict[str, list[float]]
     bars: bool = True
     dark: dict[str, list[float]] = field(default_factory=dict)
+    logarithmic: bool = False
 
     def rows(self) -> list[tuple[Any, ...]]:
         named = [(name, "", values) for name, values in self.series.items()]
@@ -194,7 +195,10 @@ def draw(drawn: Drawn, lab: Any, directory: Path, caption: str) -> list[Path]:
     for axis, panel in zip(axes, panels, strict=True):
         (_draw_bars if panel.bars else _draw_lines)(axis, panel)
         axis.set(xlabel=panel.x_label, ylabel=panel.y_label)
-        axis.set_ylim(0, None)
+        if panel.logarithmic:
+            axis.set(xscale="log", yscale="log")
+        else:
+            axis.set_ylim(0, None)
         axis.set_title(panel.title, loc="left", fontsize=9)
     if len(panels[-1].series) > 1:
         figure.legend(

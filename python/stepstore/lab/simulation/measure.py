@@ -25,7 +25,6 @@ from stepstore.paths import program
 from stepstore.processes import run_program
 
 _SIZES = {"5KiB": 5 << 10, "56KiB": 56 << 10}
-_STEPS = 200
 _TIMEOUT = 600.0
 _GOAL = 0.5
 _MUCH = 1e15  # a bandwidth that takes no time
@@ -65,11 +64,15 @@ def _parser(name: str, description: str) -> argparse.ArgumentParser:
     )
     parser.add_argument("--directory", default="/dev/shm", help="where to write (default: /dev/shm)")
     parser.add_argument("--mpirun", default="", help="the command that starts MPI programs (default: mpirun)")
+    parser.add_argument("--rounds", type=int, default=2, metavar="N", help="of each run (default: 2)")
+    parser.add_argument("--steps", type=int, default=200, metavar="N", help="of each run (default: 200)")
     return parser
 
 
 def _options(parser: argparse.ArgumentParser, arguments: list[str]) -> Namespace:
     options = parser.parse_args(arguments)
+    if min(options.rounds, options.steps) < 1:
+        parser.error("--rounds, --steps: give at least 1")
     if not Path(options.directory).is_dir():
         parser.error(f"--directory: there is no directory {options.directory}")
     return options
@@ -98,7 +101,15 @@ class Measurements:
 
     # ---- running
     def _measure_store(self) -> dict[str, _Line]:
-        command = [str(program("stepstore-bench-store")), "--case", "/1p/process", "--rounds", "3", "--json"]
+        rounds = str(self._options.rounds + 1)
+        command = [
+            str(program("stepstore-bench-store")),
+            "--case",
+            "/1p/process",
+            "--rounds",
+            rounds,
+            "--json",
+        ]
         done = run_program(
             [*command, "--directory", self._options.directory], stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )
@@ -249,14 +260,14 @@ def _hops(ranks: int) -> int:
     return (ranks - 1).bit_length()
 
 
-def measured_steps(options: Namespace, writers: int, readers: int, rounds: int = 2) -> _Times:
+def measured_steps(options: Namespace, writers: int, readers: int) -> _Times:
     """Of each layout and size: seconds of a rank and step, means of the rounds, by bench layouts. read and
     rest: of the acquisition."""
     of_bench = Program(options.mpirun)
-    asked = Namespace(writers=writers, readers=readers, steps=_STEPS, live=False, together=False)
+    asked = Namespace(writers=writers, readers=readers, steps=options.steps, live=False, together=False)
     times: dict[tuple[str, int], list[dict[str, float]]] = {}
     with tempfile.TemporaryDirectory(prefix="stepstore-measure-", dir=options.directory) as folder:
-        for _ in range(rounds):
+        for _ in range(options.rounds):
             for point in Space(of_bench.space()).layouts():
                 for size in _SIZES.values():
                     place = Path(folder) / "stream"
@@ -307,7 +318,7 @@ def validate(arguments: list[str]) -> None:
     records = [one for ranks in options.ranks for one in _compared(options, simulator, ranks)]
     if options.json:
         return emit_json(records)
-    _show(records)
+    _show(records, options.steps)
     if share is not None and share >= BUSY:
         show(f"BUSY MACHINE: other work used {share:.0%} of its processors before")
 
@@ -319,7 +330,7 @@ def _compared(options: Namespace, simulator: Simulator, ranks: int) -> list[dict
         {
             "writers": ranks,
             "readers": ranks,
-            "steps": _STEPS,
+            "steps": options.steps,
             "size": str(size),
             "set": layouts[name].written,
             "read": layouts[name].read,
@@ -341,7 +352,7 @@ def _compared(options: Namespace, simulator: Simulator, ranks: int) -> list[dict
     return records
 
 
-def _show(records: list[dict[str, Any]]) -> None:
+def _show(records: list[dict[str, Any]], steps: int) -> None:
     right = "right"
     parts = ("stabilisation", "acquisition", "end_to_end")
     columns: list[Any] = [("RANKS", right), ("METADATA", right), "LAYOUT"]
@@ -367,5 +378,5 @@ def _show(records: list[dict[str, Any]]) -> None:
     show(table(columns, rows))
     good = [abs(one["ratios"][part] - 1) <= _GOAL for one in records for part in parts]
     ends = [abs(one["ratios"]["end_to_end"] - 1) <= _GOAL for one in records]
-    show(f"milliseconds of a rank and step; ratio: simulated by measured, {_STEPS} steps")
+    show(f"milliseconds of a rank and step; ratio: simulated by measured, {steps} steps")
     show(f"within {_GOAL:.0%}: {sum(good)} of {len(good)} times, {sum(ends)} of {len(ends)} end to end")
