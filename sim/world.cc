@@ -53,8 +53,9 @@ void access_file(const FileAccess& access)
     const std::size_t node = world.client().node;
     switch (access.kind) {
     case FileAccess::open: return files.metadata(node);
-    case FileAccess::write: return files.write(node, access.path, access.at, access.bytes);
-    case FileAccess::read: return files.read(node, access.path, access.at, access.bytes, access.file_size);
+    case FileAccess::write: return files.write(node, world.file_of(access.path), access.at, access.bytes);
+    case FileAccess::read:
+        return files.read(node, world.file_of(access.path), access.at, access.bytes, access.file_size);
     case FileAccess::sync: return files.sync();
     }
 }
@@ -130,6 +131,13 @@ void World::run()
 {
     engine_.run();
     if (failed_) std::rethrow_exception(std::exchange(failed_, nullptr));
+}
+
+const std::string& World::file_of(const std::string& path)
+{
+    const auto [found, is_new] = files_beside_.try_emplace(path);
+    if (is_new) found->second = "beside " + std::to_string(files_beside_.size());
+    return found->second;
 }
 
 Client& World::client()

@@ -27,6 +27,8 @@ public:
     Storage& storage() { return storage_; }
     FileSystem& files() { return files_; }
     Contents& contents() { return contents_; }
+    // What stands for a file beside the objects. Its path has random parts, so it is its number.
+    const std::string& file_of(const std::string& path);
 
     // Starts a process of the simulated job, on the node of this rank.
     void start(std::size_t rank, std::function<void()> work);
@@ -46,6 +48,7 @@ private:
     Contents contents_;
     std::vector<std::unique_ptr<Client>> clients_;
     std::map<aid_t, Client*> acting_;
+    std::map<std::string, std::string> files_beside_;
     std::exception_ptr failed_;
 };
 

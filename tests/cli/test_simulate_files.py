@@ -1,5 +1,5 @@
-"""Pools in files on the simulated file system: the requests are those that the system is really asked for, they
-take the time that can be worked out by hand, and the estimate says what the simulation says."""
+"""Pools in files on the simulated file system. The requests are those that the system is really asked for.
+They take the time that can be worked out by hand. The estimate says what the simulation says."""
 
 from __future__ import annotations
 

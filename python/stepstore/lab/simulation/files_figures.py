@@ -1,5 +1,5 @@
-"""What a job with nothing but a parallel file system would take: a pool in files, next to one file that rank 0
-writes on the same file system, and next to DAOS. Estimated, so that it goes up to 16,384 ranks."""
+"""What a job with nothing but a parallel file system would take: a pool in files, next to one file that
+rank 0 writes on the same file system, and next to DAOS. Estimated, so that it goes up to 16,384 ranks."""
 
 from __future__ import annotations
 
