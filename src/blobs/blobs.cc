@@ -14,6 +14,7 @@ namespace stepstore::blobs {
 namespace {
 
 const std::string hiding = "/"; // the folder that hides a container
+constexpr std::uint64_t unasked = 16 << 20; // bytes of a read without a look at the length of the object
 
 std::string as_folder(const std::string& folder)
 {
@@ -77,10 +78,15 @@ Entry Blobs::State::decode(const std::string& key, Bytes entry) const
 bool Blobs::State::read(const Entry& entry, Slice slice, Room room) const
 {
     const Part part = part_of(slice, entry.size());
+    std::optional<Array> object;
+    if (entry.kind == Kind::array) {
+        object = numbers.object(entry.number, Access::read_only);
+        // A damaged entry names any size: memory for it is asked for when the object has as much.
+        if (part.size() > unasked && object->size() < part.end) return false;
+    }
     const MutableBytes into = room(part.size());
     if (into.empty()) return true;
-    if (entry.kind == Kind::array)
-        return numbers.object(entry.number, Access::read_only).read(part.first, into).cells_short == 0;
+    if (object) return object->read(part.first, into).cells_short == 0;
     std::memcpy(into.data(), entry.value.data() + part.first, into.size());
     return true;
 }
@@ -197,7 +203,9 @@ Found Blobs::read(const std::string& key, Slice slice, Room room, std::uint64_t 
         if (entry.kind == Kind::array && part_of(slice, entry.bytes).size() >= most) return Found::large;
         if (state_->read(entry, slice, room)) return Found::yes;
         if (size_before == *size && std::equal(bytes.data(), bytes.data() + *size, before.data()))
-            throw Error(-DER_CSUM, name_of(key) + ": its array object is missing: check the pool");
+            throw Error(-DER_CSUM,
+                        name_of(key) +
+                            ": its array object is missing, or shorter than the blob: check the pool");
         size_before = *size;
         std::copy_n(bytes.data(), *size, before.data());
     }
