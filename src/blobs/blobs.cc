@@ -13,7 +13,7 @@ namespace stepstore::blobs {
 
 namespace {
 
-const std::string hiding = "/"; // the folder that hides a container
+const std::string hiding = "/";             // the folder that hides a container
 constexpr std::uint64_t unasked = 16 << 20; // bytes of a read without a look at the length of the object
 
 std::string as_folder(const std::string& folder)
