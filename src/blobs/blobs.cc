@@ -208,7 +208,8 @@ Found Blobs::read(const std::string& key, Slice slice, Room room, std::uint64_t 
         if (state_->read(key, entry, slice, room)) return Found::yes;
         if (size_before == *size && std::equal(bytes.data(), bytes.data() + *size, before.data()))
             throw Error(-DER_CSUM,
-                        name_of(key) + ": its array object is missing, or ends too early: check the pool");
+                        name_of(key) +
+                            ": its array object is missing, or shorter than the blob: check the pool");
         size_before = *size;
         std::copy_n(bytes.data(), *size, before.data());
     }

@@ -148,6 +148,7 @@ struct Lease::State {
     bool take_as_seen(Bytes note)
     {
         auto bytes = next_record(note, false);
+        const auto begin = SteadyClock::now();
         const bool in_doubt_before = std::exchange(may_be_there, true);
         if (!object.put_if(key, seen ? std::optional<Bytes>(*seen) : std::nullopt, bytes)) {
             may_be_there = in_doubt_before;
@@ -156,6 +157,7 @@ struct Lease::State {
         said = std::move(bytes);
         held = true;
         is_lost = false;
+        last_sign = begin;
         if (mine.interval_ms > 0 && !signs.joinable())
             signs = std::jthread([this](const std::stop_token& stop) { give_signs(stop); });
         return true;
@@ -168,6 +170,7 @@ struct Lease::State {
     bool change(const std::vector<std::byte>* record)
     {
         if (!held || is_lost) return false;
+        const auto begin = SteadyClock::now();
         if (!put_or_remove(said, record)) {
             // Of a put that got no answer nobody knew whether it would be carried out.
             const auto there = object.get_nonempty(key);
@@ -177,6 +180,7 @@ struct Lease::State {
                 return false;
             }
         }
+        last_sign = begin;
         if (record)
             said = *record;
         else
@@ -252,7 +256,8 @@ struct Lease::State {
     bool held = false;
     bool may_be_there = false;
     std::atomic<bool> is_lost = false;
-    std::condition_variable_any stopped; // of OwnState::lease, and so is the thread
+    std::atomic<SteadyClock::time_point> last_sign{}; // before it was put
+    std::condition_variable_any stopped;              // of OwnState::lease, and so is the thread
     std::jthread signs;
 };
 
@@ -328,6 +333,12 @@ bool Lease::still_held()
 bool Lease::lost() const
 {
     return state_->is_lost;
+}
+
+bool Lease::stood_still() const
+{
+    const std::chrono::milliseconds interval(state_->mine.interval_ms);
+    return interval.count() > 0 && SteadyClock::now() - state_->last_sign.load() > 2 * interval;
 }
 
 void Lease::give_back() noexcept

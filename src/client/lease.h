@@ -28,6 +28,8 @@
 // - A restart of the machine, or another machine: the holder cannot be seen. Then its signs decide. A holder
 //   writes its record again every third of its time-out. A record that does not look fresh is watched for
 //   the time-out, so clocks need not agree. A lease without a time-out is taken over only by force.
+// - A holder that stood still (its mount, its machine) does not know yet that it was taken over. So before it
+//   tells its program that something was published, it asks the store if its last sign is old.
 // - A record that cannot be read is one of an unseen holder. Without a time-out it is free.
 #pragma once
 
@@ -96,6 +98,9 @@ public:
     bool still_held(); // asks the store
     // Whether it is known that others have taken it over since this one took it last.
     bool lost() const;
+    // Whether others may have taken it over without its knowledge: it gave no sign for two of its intervals,
+    // as it stood still. Asks nothing. What was published before this says no is kept.
+    bool stood_still() const;
     void give_back() noexcept; // leaves a record with its note, which says that it is over
 
 private:

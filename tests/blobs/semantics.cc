@@ -1,4 +1,5 @@
 // Blobs from C++: values whole, while others write, and no space that stays.
+#include "base/bytes.h"
 #include "fixture.h"
 
 #include <algorithm>
@@ -196,6 +197,15 @@ TEST_F(BlobsOfAContainer, FaultsNameTheBlob)
         EXPECT_EQ(code_of([&] { blobs.read("bad"); }, &text), -DER_INVAL);
         EXPECT_NE(text.find("blob 'bad' in "), std::string::npos) << text;
         EXPECT_EQ(code_of([&] { blobs.info("bad"); }), -DER_INVAL);
+    }
+    // Sizes that an entry may have, and that its array has not: no memory is asked for.
+    for (const int bits : {62, 40, 25}) {
+        auto longer = entry;
+        store_little(&*(longer.end() - 8), std::uint64_t{1} << bits);
+        directory.put("longer", longer);
+        EXPECT_EQ(code_of([&] { blobs.read("longer"); }, &text), -DER_CSUM) << bits;
+        EXPECT_NE(text.find("shorter than the blob"), std::string::npos) << text;
+        EXPECT_EQ(blobs.read("longer", {10, 20})->size(), 10U);
     }
     EXPECT_TRUE(blobs.write("bad", {}));
     blobs.container()

@@ -419,6 +419,9 @@ class Bed:
         mark = self.directory / "bed.json"
         (self.directory / "keeps").touch()
         outlive(life, owner, mark.exists)
+        backing = self.directory / "backing"
+        if backing.is_mount():  # here and nowhere else: so its place can be removed
+            checked(["umount", "-l", str(backing)])
         self.stop()
 
     # ---- parts

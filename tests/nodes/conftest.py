@@ -6,13 +6,14 @@ from collections.abc import Iterator
 
 import bed
 import pytest
+from rounds import ROUNDS
 
 
 def started(kind: str, mounts: dict[str, tuple[str, ...]]) -> Iterator[bed.Bed]:
     reason = bed.why_not(kind)
     if reason:
         pytest.skip(reason)
-    with bed.Bed(kind, mounts=mounts) as made:
+    with bed.Bed(kind, mounts=mounts, life=max(900, 30 * ROUNDS)) as made:
         yield made
 
 

@@ -42,12 +42,12 @@ def field(step: int) -> np.ndarray:
     return np.arange(4096.0).reshape(64, 64) * (step + 1)
 
 
-def opened(location: str, append: bool) -> stepstore.Writer:
+def opened(location: str, append: bool, timeout: float = 5) -> stepstore.Writer:
     """A writer. One that died gave its last sign of life some seconds ago."""
     end = time.monotonic() + PATIENCE
     while True:
         try:
-            return stepstore.Writer(location, append=append, WriterTimeoutSecs=5)
+            return stepstore.Writer(location, append=append, WriterTimeoutSecs=timeout)
         except Error as error:
             if error.name != "DER_BUSY" or time.monotonic() > end:
                 raise

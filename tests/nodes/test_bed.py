@@ -149,14 +149,16 @@ def test_one_mpi_program_runs_on_all_machines(passthrough: Bed) -> None:
     assert sorted(told) == ["0 A", "1 A", "2 B", "3 B"]
 
 
-@pytest.mark.parametrize("end", ["owner", "down"])
-def test_a_bed_ends_with_its_owner_or_by_command_and_leaves_nothing(end: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("end", "size"), [("owner", None), ("owner", "8M"), ("down", "8M")])
+def test_a_bed_ends_with_its_owner_or_by_command_and_leaves_nothing(
+    end: str, size: str | None, tmp_path: Path
+) -> None:
     reason = beds.why_not("passthrough")
     if reason:
         pytest.skip(reason)
     owner = subprocess.Popen(["sleep", "600"])
     try:
-        bed = Bed("passthrough", life=600, directory=tmp_path / "bed", owner=owner.pid)
+        bed = Bed("passthrough", life=600, size=size, directory=tmp_path / "bed", owner=owner.pid)
         bed.start()
         assert processes_of(tmp_path / "bed")
         if end == "down":

@@ -3,6 +3,7 @@
 Their ids are in files of one directory, with the times of their starts: an id may be another's by now.
 """
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -69,8 +70,11 @@ class Processes:
     def end(self, names: Iterable[str], number: int = signal.SIGKILL) -> None:
         names = list(names)
         for name in names:
-            if self.find(name) is not None:
-                self.send(name, number)
+            pid = self.find(name)
+            if pid is None:
+                continue
+            with contextlib.suppress(ProcessLookupError):  # it ended with another one meanwhile
+                os.kill(pid, number)
         for name in names:
             wait_for(f"the end of {name}", lambda name=name: self.find(name) is None)  # type: ignore[misc]
 

@@ -83,11 +83,34 @@ bool is_listed(const Probe& probe)
     return false;
 }
 
-bool sees(const Probe& probe)
+bool sees(const Probe& probe, const Descriptor& fd)
 {
-    const Descriptor fd = open_file(probe.path, O_RDONLY);
     const auto text = fd ? read_text(fd.get()) : std::nullopt;
     return text && *text == probe.content;
+}
+
+std::string more_of(const Probe& probe)
+{
+    return probe.content + " and more";
+}
+
+void lengthen(const Probe& probe)
+{
+    const Descriptor fd = open_file(probe.path, O_WRONLY);
+    int error = fd ? write_all(fd.get(), {as_bytes(more_of(probe))}, 0) : errno;
+    if (error == 0 && fsync(fd.get()) != 0) error = errno;
+    if (error != 0) throw system_error(error, probe.path, "cannot write the file");
+}
+
+// As arrays of pools in files are read (store/files/container.cc): by a descriptor that was open before.
+bool sees_more(const Probe& probe, const Descriptor& fd)
+{
+    const std::string wanted = more_of(probe);
+    std::string text(wanted.size(), ' ');
+    (void)fresh_size_of(fd.get(), probe.path);
+    (void)posix_fadvise(fd.get(), 0, 0, POSIX_FADV_DONTNEED);
+    const std::int64_t got = read_all(fd.get(), std::as_writable_bytes(std::span(text)), 0);
+    return got == static_cast<std::int64_t>(wanted.size()) && text == wanted;
 }
 
 } // namespace
@@ -133,14 +156,23 @@ PlaceOfGroup place_of_group(Communicator& communicator, const std::string& locat
         }
     } const remove{probe};
     const std::string directory = told.path.substr(0, told.path.rfind('/'));
+    Descriptor opened;
     all_together(communicator, [&] {
-        if (sees(told)) return;
+        opened = open_file(told.path, O_RDONLY);
+        if (sees(told, opened)) return;
         throw Error(-DER_INVAL, "'" + location + "' cannot be written together: what rank 0 on " + host +
                                     " wrote into " + directory + " is not there for rank " +
                                     std::to_string(communicator.rank()) + " on " + this_machine().host +
                                     ". The machines do not share this directory, or do not see each other's "
                                     "files at once (docs/nodes.md). Choose a directory that they share. "
                                     "Nothing was left behind");
+    });
+    // A name that another rank has made already does not tell a rank that it could make none.
+    all_together(communicator, [&] {
+        if (access(directory.c_str(), W_OK) == 0) return;
+        fail_errno("'" + location + "' cannot be written together",
+                   "rank " + std::to_string(communicator.rank()) + " on " + this_machine().host +
+                       " cannot write into " + directory);
     });
     // What pools in files rest on: of all who make a name one succeeds, and then all find it.
     std::uint64_t made = 0;
@@ -163,6 +195,17 @@ PlaceOfGroup place_of_group(Communicator& communicator, const std::string& locat
                                            this_machine().host +
                                            " a name that another rank has made (docs/nodes.md, "
                                            "rule 4: mount options)"));
+    });
+    all_together(communicator, [&] {
+        if (communicator.rank() == 0) lengthen(told);
+    });
+    all_together(communicator, [&] {
+        if (sees_more(told, opened)) return;
+        throw Error(-DER_INVAL, "'" + location + "' cannot be written together: the file system of " +
+                                    directory + " does not show rank " + std::to_string(communicator.rank()) +
+                                    " on " + this_machine().host +
+                                    " what another machine has added to a file (docs/nodes.md, rule 6: mount "
+                                    "options)");
     });
     return {where, most};
 }

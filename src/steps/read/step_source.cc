@@ -258,11 +258,13 @@ StepStatus StepSource::wait_for(std::uint64_t step, double timeout_seconds, Step
         stream_.refresh();
         const StreamRecord& now = stream_.segment_of(step);
         if (closed && &now == &segment && step < segment.steps)
-            throw Error(-DER_CSUM,
-                        "step " + std::to_string(step) + " of " + stream_.location().text() +
-                            " is missing, although its writer ended the stream later, after " +
-                            std::to_string(segment.steps) +
-                            " steps: its metadata was lost; `stepstore pool check` says what can be saved");
+            throw Error(
+                -DER_CSUM,
+                "step " + std::to_string(step) + " of " + stream_.location().text() +
+                    " is missing, although its writer ended the stream later, after " +
+                    std::to_string(segment.steps) +
+                    " steps: its metadata was lost (`stepstore pool check` says what can be saved), or "
+                    "this machine does not see what another one wrote (docs/nodes.md, rule 6)");
         if (now.closed || &now != &segment) continue;                // a last look, or the end
         if (stream_.is_snapshot()) return StepStatus::end_of_stream; // it stays as it is
         const double left = timeout_seconds < 0 ? HUGE_VAL : timeout_seconds - waited();
