@@ -83,10 +83,13 @@ bool Blobs::State::read(const std::string& key, const Entry& entry, Slice slice,
     const Part part = part_of(slice, entry.size());
     if (entry.in_array() && part.size() > 0) {
         const Array array = numbers.object(entry.number, Access::read_only);
-        // Only the entry says how many they are. So look, before much memory is taken for them.
-        if (entry.bytes > much && array.size() < entry.bytes) return false;
+        // Only the entry says how many they are. So look, before much memory is taken for them, or for their
+        // checksums.
+        const bool summed = entry.kind == Kind::summed;
+        if ((summed ? entry.bytes : part.size()) > much && array.size() < (summed ? entry.bytes : part.end))
+            return false;
         const MutableBytes into = room(part.size());
-        if (entry.kind == Kind::array) return array.read(part.first, into).cells_short == 0;
+        if (!summed) return array.read(part.first, into).cells_short == 0;
         return read_verified(array, entry, part, into, [&] { return name_of(key); });
     }
     const MutableBytes into = room(part.size());
