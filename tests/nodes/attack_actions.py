@@ -1,7 +1,7 @@
 """What machines do to a pool in files while they are attacked (test_kills.py, test_rivals.py). A worker runs
 these functions.
 
-What was acknowledged is told to the tests by lines in a file of the host, which no killed machine takes along.
+What was acknowledged is told to the tests by lines in a file of the host. No killed machine takes it along.
 """
 
 from __future__ import annotations

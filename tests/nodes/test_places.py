@@ -1,4 +1,4 @@
-"""Places that cannot be a pool in files, or are one of another kind: one sentence, and nothing left behind."""
+"""Places that cannot be a pool in files, or are another kind: one sentence, and nothing left behind."""
 
 from __future__ import annotations
 

@@ -51,8 +51,8 @@ def test_of_two_writers_one_has_the_stream(
 
 
 def test_a_writer_that_stood_still_for_too_long_destroys_nothing(passthrough: Bed, tmp_path: Path) -> None:
-    """Its mount is paused at any instant: so whatever it had begun reaches the file system later, when another
-    one writes already."""
+    """Its mount is paused at any instant. So what it had begun reaches the file system when another one
+    writes already."""
     dice = random.Random(ROUNDS)
     a, b = passthrough.machines
     pool = f"shared:{passthrough.path('coherent') / 'paused'}"
