@@ -147,8 +147,8 @@ struct Lease::State {
     }
     bool take_as_seen(Bytes note)
     {
-        auto bytes = next_record(note, false);
         const auto begin = SteadyClock::now();
+        auto bytes = next_record(note, false);
         const bool in_doubt_before = std::exchange(may_be_there, true);
         if (!object.put_if(key, seen ? std::optional<Bytes>(*seen) : std::nullopt, bytes)) {
             may_be_there = in_doubt_before;
@@ -157,7 +157,7 @@ struct Lease::State {
         said = std::move(bytes);
         held = true;
         is_lost = false;
-        last_sign = begin;
+        last_sign = begin.time_since_epoch().count();
         if (mine.interval_ms > 0 && !signs.joinable())
             signs = std::jthread([this](const std::stop_token& stop) { give_signs(stop); });
         return true;
@@ -180,7 +180,7 @@ struct Lease::State {
                 return false;
             }
         }
-        last_sign = begin;
+        last_sign = begin.time_since_epoch().count();
         if (record)
             said = *record;
         else
@@ -256,8 +256,8 @@ struct Lease::State {
     bool held = false;
     bool may_be_there = false;
     std::atomic<bool> is_lost = false;
-    std::atomic<SteadyClock::time_point> last_sign{}; // before it was put
-    std::condition_variable_any stopped;              // of OwnState::lease, and so is the thread
+    std::atomic<SteadyClock::rep> last_sign = 0; // when the last put of the record that was done began
+    std::condition_variable_any stopped;         // of OwnState::lease, and so is the thread
     std::jthread signs;
 };
 
@@ -330,15 +330,18 @@ bool Lease::still_held()
     return !state.is_lost;
 }
 
+bool Lease::surely_held()
+{
+    const State& state = *state_;
+    if (state.is_lost) return false;
+    const SteadyClock::duration age =
+        SteadyClock::now().time_since_epoch() - SteadyClock::duration(state.last_sign);
+    return std::chrono::duration<double>(age).count() < state.timeout || still_held();
+}
+
 bool Lease::lost() const
 {
     return state_->is_lost;
-}
-
-bool Lease::stood_still() const
-{
-    const std::chrono::milliseconds interval(state_->mine.interval_ms);
-    return interval.count() > 0 && SteadyClock::now() - state_->last_sign.load() > 2 * interval;
 }
 
 void Lease::give_back() noexcept

@@ -15,6 +15,8 @@
 //    the condition that nothing has changed since it read. So a slow holder that was taken over from changes
 //    nothing that the next one has published. At most it publishes before the next one does. Then the put of
 //    the next one is refused, and it is told.
+// 5. What a holder has done while it held the lease is known to the next one. So a holder that may have stood
+//    still asks at the end whether it still holds it (surely_held), before it tells anybody that it is done.
 //
 // Why it holds:
 // - Killed at any instant: the key has the record of before or of after. The process is dead, so 1. finds
@@ -28,8 +30,6 @@
 // - A restart of the machine, or another machine: the holder cannot be seen. Then its signs decide. A holder
 //   writes its record again every third of its time-out. A record that does not look fresh is watched for
 //   the time-out, so clocks need not agree. A lease without a time-out is taken over only by force.
-// - A holder that stood still (its mount, its machine) does not know yet that it was taken over. So before it
-//   tells its program that something was published, it asks the store if its last sign is old.
 // - A record that cannot be read is one of an unseen holder. Without a time-out it is free.
 #pragma once
 
@@ -96,11 +96,10 @@ public:
     bool say(Bytes note);
     bool remove();     // gives it back, and leaves no record
     bool still_held(); // asks the store
+    // The same, but asks only if others may have taken it over: the last sign of life began a time-out ago.
+    bool surely_held();
     // Whether it is known that others have taken it over since this one took it last.
     bool lost() const;
-    // Whether others may have taken it over without its knowledge: it gave no sign for two of its intervals,
-    // as it stood still. Asks nothing. What was published before this says no is kept.
-    bool stood_still() const;
     void give_back() noexcept; // leaves a record with its note, which says that it is over
 
 private:

@@ -266,7 +266,8 @@ class Machine:
 
     def kill_mount(self, mount: str = "shared", evict: bool = True) -> None:
         """Ends the mount's daemon, abruptly: what uses the mount gets errors."""
-        self.bed.processes.end([f"mount-{self.name}-{mount}"])
+        name = f"mount-{self.name}-{mount}"
+        self.bed.processes.end([name, f"enter-{name}"])
         if evict:
             self.evict()
 
@@ -275,7 +276,10 @@ class Machine:
         self.bed.processes.send(f"mount-{self.name}-{mount}", signal.SIGSTOP)
 
     def resume_mount(self, mount: str = "shared") -> None:
-        self.bed.processes.send(f"mount-{self.name}-{mount}", signal.SIGCONT)
+        name = f"mount-{self.name}-{mount}"
+        self.bed.processes.send(name, signal.SIGCONT)
+        # nsenter stops with its child, and would not see its end: then the machine could not end.
+        self.bed.processes.sent(f"enter-{name}", signal.SIGCONT)
 
     def requests(self, mount: str = "shared") -> dict[str, int]:
         """How many requests of each kind a passthrough has had since it was mounted."""
@@ -367,7 +371,7 @@ class Bed:
         try:
             self.start_all()
         except BaseException:
-            self.stop()
+            self.end()
             raise
 
     def start_all(self) -> None:
@@ -403,9 +407,11 @@ class Bed:
         checked([*ceph, *more])
 
     def stop(self) -> None:
-        """Ends what the bed started, and removes its directory."""
-        if not (self.directory / "bed.json").exists():
-            return
+        """Ends what the bed started, and removes its directory, if it is there."""
+        if (self.directory / "bed.json").exists():
+            self.end()
+
+    def end(self) -> None:
         own = os.getpid()
         names = [name for name in self.processes.names() if self.processes.find(name) != own]
         # The machines first: with them end their mounts, before the servers of these.

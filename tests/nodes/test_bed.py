@@ -13,6 +13,7 @@ from pathlib import Path
 import bed as beds
 import pytest
 from bed import Bed, Failure
+from daemons import Processes
 from worker import Worker
 
 HERE = Path(__file__).parent
@@ -133,6 +134,24 @@ def test_a_machine_and_a_mount_are_killed_and_come_again(kind: str, request: pyt
     assert a.run(boot).stdout == before
 
 
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_a_machine_ends_whose_mount_stood_still(passthrough: Bed, goes_on: bool) -> None:
+    a = passthrough.machines[0]
+    mount = next(iter(passthrough.mounts))
+    a.pause_mount(mount)
+    entered = passthrough.processes.find(f"enter-mount-{a.name}-{mount}")
+    state = Path(f"/proc/{entered}/stat")
+    beds.wait_for("the stop", lambda: state.read_text().rpartition(")")[2].split()[0] == "T")
+    if goes_on:
+        a.resume_mount(mount)
+        assert a.run(["ls", passthrough.shared]).returncode == 0
+    a.kill_mount(mount)
+    a.mount(mount)
+    assert a.run(["ls", passthrough.shared]).returncode == 0
+    a.kill()
+    a.start()
+
+
 def test_a_passthrough_counts_requests(passthrough: Bed) -> None:
     a = passthrough.machines[0]
     before = a.requests("coherent")
@@ -172,6 +191,23 @@ def test_a_bed_ends_with_its_owner_or_by_command_and_leaves_nothing(
     owner.kill()
     owner.wait()
     assert gone(tmp_path / "bed"), processes_of(tmp_path / "bed")
+
+
+def test_what_ends_with_another_process_while_both_are_ended_is_no_failure(tmp_path: Path) -> None:
+    class Ending(Processes):
+        def find(self, name: str) -> int | None:
+            """The process is there when it is looked for, and gone when it is to be ended."""
+            pid = super().find(name)
+            if pid is not None:
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+            return pid
+
+    processes = Ending(tmp_path)
+    for name in ("first", "second"):
+        processes.start(name, ["sleep", "600"])
+    processes.end(["first", "second"])
+    assert [Processes(tmp_path).find(name) for name in ("first", "second")] == [None, None]
 
 
 def test_what_is_no_bed_is_left_alone(tmp_path: Path) -> None:

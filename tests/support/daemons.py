@@ -3,7 +3,6 @@
 Their ids are in files of one directory, with the times of their starts: an id may be another's by now.
 """
 
-import contextlib
 import os
 import signal
 import subprocess
@@ -62,19 +61,24 @@ class Processes:
         return int(pid) if self.began(int(pid)) == began else None
 
     def send(self, name: str, number: int) -> None:
+        if not self.sent(name, number):
+            raise Failure(f"{name} does not run")
+
+    def sent(self, name: str, number: int) -> bool:
+        """False: it does not run, or has ended meanwhile."""
         pid = self.find(name)
         if pid is None:
-            raise Failure(f"{name} does not run")
-        os.kill(pid, number)
+            return False
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            return False
+        return True
 
     def end(self, names: Iterable[str], number: int = signal.SIGKILL) -> None:
         names = list(names)
         for name in names:
-            pid = self.find(name)
-            if pid is None:
-                continue
-            with contextlib.suppress(ProcessLookupError):  # it ended with another one meanwhile
-                os.kill(pid, number)
+            self.sent(name, number)  # it may end with one that was ended before
         for name in names:
             wait_for(f"the end of {name}", lambda name=name: self.find(name) is None)  # type: ignore[misc]
 

@@ -59,6 +59,12 @@ void require_still_held(Lease& lease, const std::string& where)
     require_held(lease, where);
 }
 
+void require_surely_held(Lease& lease, const std::string& where)
+{
+    lease.surely_held();
+    require_held(lease, where);
+}
+
 LeaseWatch watch_writer(const Container& container, const std::string& stream)
 {
     return {open_leases(container, Access::read_only), stream};

@@ -15,6 +15,8 @@ Lease take_stream(const Container& container, const std::string& stream, const s
 void require_held(const Lease& lease, const std::string& where);
 // The same, and asks the store: so what was read before is what the holder of the lease reads.
 void require_still_held(Lease& lease, const std::string& where);
+// The same, but asks only if another writer may have taken over: the last sign of life is so old.
+void require_surely_held(Lease& lease, const std::string& where);
 // A reader's view.
 LeaseWatch watch_writer(const Container& container, const std::string& stream);
 

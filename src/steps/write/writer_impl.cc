@@ -313,9 +313,8 @@ void Writer::Impl::store_metadata(Bytes metadata)
     const std::uint64_t requests = layout->requests();
     try {
         layout->store(steps, metadata);
-        // Who has taken over meanwhile does not know of this step.
-        if (lease != nullptr && lease->stood_still()) require_still_held(*lease, opened.location.text());
-        if (lease != nullptr) require_held(*lease, opened.location.text());
+        // It may have stood still meanwhile, and the next writer may not have seen this step.
+        if (lease != nullptr) require_surely_held(*lease, opened.location.text());
     } catch (const Error& error) {
         if (!watch) throw;
         if (error.code() != -DER_CANCELED) {
