@@ -30,11 +30,9 @@ say "start a Ceph cluster: a monitor and three OSDs, two copies of each object, 
 "$ceph" start "$state" --osds 3 --copies 2 --store bluestore --pool demo --owner $$ >"$demo/ceph.log"
 export CEPH_CONF=$state/ceph.conf
 
-# kill_in_the_middle LOG STEPS: kills an OSD when the analysis has printed half of the steps.
-kill_in_the_middle() {
-    until [[ $(grep -c '^step ' "$1") -ge $(($2 / 2)) ]]; do sleep 0.05; done
+kill_an_osd() {
     "$ceph" osd "$state" kill 1
-    say "osd.1 killed after $(grep -c '^step ' "$1") of $2 steps were read"
+    say "osd.1 killed after $(grep -c '^step ' "$demo/analysis.log") of $outputs steps were read"
 }
 
 outputs=$((steps / plotgap))
@@ -43,7 +41,7 @@ run_live bp5 "$bin/gray-scott-mpi" adios2-bp5.xml "$steps" --quiet >"$demo/analy
 grep '^gray-scott:' "$demo/bp5/simulation.log" || true
 say "the same through rados://demo/gray-scott:"
 : >"$demo/analysis.log"
-kill_in_the_middle "$demo/analysis.log" "$outputs" &
+when_read "$demo/analysis.log" $((outputs / 2)) kill_an_osd &
 killer=$!
 layout=array-aligned location=rados://demo/gray-scott \
     run_live rados "$bin/gray-scott-mpi" adios2-stepstore.xml "$steps" >"$demo/analysis.log"

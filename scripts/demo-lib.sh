@@ -1,5 +1,6 @@
 # Shared by the demos: what they run with, and a run of the simulation with the analysis beside it. Sourced,
-# not run, after lib.sh and with `demo`, the folder for what it leaves, and `ranks`.
+# not run, after lib.sh and with `demo`, the folder for what it leaves, and `ranks`. What starts the
+# simulation and the analysis is in `launch` and `observe`: a demo on other machines sets them.
 #
 # Environment: STEPSTORE_DEMO_BIN (folder with gray-scott and gray-scott-mpi), PYTHON, PYTHONPATH: tests run
 # the demos on a build tree; then nothing is set up.
@@ -38,11 +39,13 @@ export OMPI_MCA_hwloc_base_binding_policy=none
 ADIOS2_PLUGIN_PATH=$("${stepstore[@]}" plugin-path)
 export ADIOS2_PLUGIN_PATH
 
-# run_live NAME PROGRAM CONFIG STEPS [OPTION]: the simulation in demo/NAME, and the analysis, with the option,
-# beside it from the first moment. NAME is the layout, unless `layout` is set; the pool is in the folder,
-# unless `location` is set.
-run_live() {
-    local name=$1 program=$2 config=$3 steps=$4 option=${5:-} directory=$demo/$1 analysis status=0
+launch=(mpirun -n "$ranks")
+observe=()
+
+# new_run NAME CONFIG: the folder demo/NAME with adios2.xml. NAME is the layout, unless `layout` is set; the
+# pool is in the folder, unless `location` is set.
+new_run() {
+    local name=$1 directory=$demo/$1
     rm -rf "$directory"
     mkdir -p "$directory"
     report prepare ${quick[@]+"${quick[@]}"} "$directory/others.json"
@@ -51,18 +54,30 @@ run_live() {
     sed -e 's|key="OpenTimeoutSecs" value="[0-9]*"|key="OpenTimeoutSecs" value="900"|' \
         -e "s|gray-scott\\.pool|${location:-./pool}|" \
         -e "s|value=\"array-aligned\"|value=\"${layout:-$name}\"|" \
-        "$example/$config" >"$directory/adios2.xml"
-    (
-        cd "$directory"
-        exec "$python" "$example/analysis.py" --config adios2.xml --timeout 900 --json live.json \
-            ${option:+"$option"} 2>analysis.err
-    ) &
+        "$example/$2" >"$directory/adios2.xml"
+}
+
+# simulate NAME PROGRAM STEPS [SETTING...]: the simulation in demo/NAME.
+simulate() {
+    cd "$demo/$1"
+    exec "${launch[@]}" "$2" "$example/settings.txt" "L=$L" "steps=$3" "plotgap=$plotgap" timings=writer.json \
+        ${output:+"output=$output"} "${@:4}" >simulation.log 2>&1
+}
+
+# analyse NAME [OPTION...]: the analysis in demo/NAME, from the first step to the end of the stream.
+analyse() {
+    cd "$demo/$1"
+    exec ${observe[@]+"${observe[@]}"} "$python" "$example/analysis.py" --config adios2.xml --timeout 900 \
+        --json live.json ${output:+--input "$output"} "${@:2}" 2>analysis.err
+}
+
+# follow NAME PROGRAM STEPS [OPTION [SETTING...]]: the simulation in demo/NAME, and the analysis, with the
+# option, beside it from the first moment.
+follow() {
+    local name=$1 option=${4:-} directory=$demo/$1 analysis status=0
+    (analyse "$name" ${option:+"$option"}) &
     analysis=$!
-    (
-        cd "$directory"
-        exec mpirun -n "$ranks" "$program" "$example/settings.txt" "L=$L" "steps=$steps" "plotgap=$plotgap" \
-            timings=writer.json >simulation.log 2>&1
-    ) || status=$?
+    (simulate "$name" "$2" "$3" "${@:5}") || status=$?
     if ((status != 0)); then
         kill "$analysis" 2>/dev/null || true
         tail -n 20 "$directory/simulation.log" >&2
@@ -72,6 +87,18 @@ run_live() {
         tail -n 20 "$directory/analysis.err" >&2
         die "the analysis failed through $name; its errors are in $directory/analysis.err"
     }
+}
+
+# run_live NAME PROGRAM CONFIG STEPS [OPTION]: a new run, followed.
+run_live() {
+    new_run "$1" "$3"
+    follow "$1" "$2" "$4" "${@:5}"
+}
+
+# when_read LOG STEPS COMMAND...: the command, once the analysis has printed so many steps.
+when_read() {
+    until [[ $(grep -c '^step ' "$1") -ge $2 ]]; do sleep 0.05; done
+    "${@:3}"
 }
 
 report() { "$python" "$STEPSTORE_ROOT/examples/report.py" "$@"; }

@@ -60,6 +60,7 @@ Options parse_options(int argc, char** argv)
 struct Times {
     double open = 0;
     double steps = 0; // the rest, Close included
+    double close = 0;
     std::uint64_t count = 0;
 };
 
@@ -98,7 +99,7 @@ public:
                 engine.Put(field, field_.data());
             engine.EndStep();
         }
-        engine.Close();
+        close(engine, times);
         times.open = opened - begin;
         times.steps = now() - opened;
         return times;
@@ -122,7 +123,7 @@ public:
             for (const auto& field : fields)
                 check(field, times.count);
         }
-        engine.Close();
+        close(engine, times);
         times.open = opened - begin;
         times.steps = now() - opened;
         if (times.count != options_.steps)
@@ -156,6 +157,12 @@ public:
 
 private:
     static double now() { return MPI_Wtime(); }
+    static void close(adios2::Engine& engine, Times& times)
+    {
+        const double begin = now();
+        engine.Close();
+        times.close = now() - begin;
+    }
     static double mark(std::uint64_t step) { return static_cast<double>(step) + 0.5; }
 
     void check(const std::vector<double>& read, std::uint64_t step) const
@@ -194,17 +201,18 @@ void run(const Options& options)
     const Times mine = options.task == Task::write  ? run.write()
                        : options.task == Task::read ? run.read()
                                                     : run.last();
-    const double local[] = {mine.open, mine.steps};
-    double slowest[2];
+    const double local[] = {mine.open, mine.steps, mine.close};
+    double slowest[3];
     int rank = 0, ranks = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    MPI_Reduce(local, slowest, 2, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+    MPI_Reduce(local, slowest, 3, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
     if (rank != 0) return;
     const double bytes =
         static_cast<double>(options.bytes) * static_cast<double>(mine.count) * static_cast<double>(ranks);
-    std::printf("{\"open_seconds\": %.9f, \"steps_seconds\": %.9f, \"steps\": %llu, \"bytes\": %.0f}\n",
-                slowest[0], slowest[1], static_cast<unsigned long long>(mine.count), bytes);
+    std::printf("{\"open_seconds\": %.9f, \"steps_seconds\": %.9f, \"close_seconds\": %.9f, \"steps\": %llu, "
+                "\"bytes\": %.0f}\n",
+                slowest[0], slowest[1], slowest[2], static_cast<unsigned long long>(mine.count), bytes);
 }
 
 } // namespace

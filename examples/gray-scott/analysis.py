@@ -57,6 +57,8 @@ def read_stream(io, path, timeout):
             begin_seconds = time.perf_counter() - began
             if status == adios2.bindings.StepStatus.EndOfStream:
                 return
+            if status == adios2.bindings.StepStatus.OtherError:
+                raise RuntimeError("the simulation died; every step before is whole")
             if status != adios2.bindings.StepStatus.OK:
                 raise TimeoutError(f"no step within {timeout} s")
             yield analyse_step(stream, begin_seconds)
@@ -101,6 +103,7 @@ def main():
     io = adios2.Adios(arguments.config).declare_io(IO_NAME)
     records = []
     last_v = None
+    failure = None
     try:
         for record, fields in read_stream(io, arguments.input, arguments.timeout):
             records.append(record)
@@ -113,12 +116,14 @@ def main():
                     flush=True,
                 )
     except (RuntimeError, TimeoutError, ValueError) as error:
-        sys.exit(f"analysis: {error}")
+        failure = f"analysis: after {len(records)} steps: {error}"
     if arguments.json:
         result = {"engine": io.engine_type(), "attributes": attributes_of(io), "steps": records}
         Path(arguments.json).write_text(json.dumps(result, indent=1) + "\n")
     if arguments.png and last_v is not None:
         draw(last_v, records[-1]["step"], arguments.png)
+    if failure:
+        sys.exit(failure)
     print(f"analysis: {len(records)} steps through {io.engine_type()}")
 
 

@@ -15,6 +15,7 @@
 #include <cstdio>
 #include <fstream>
 #include <mpi.h>
+#include <stdexcept>
 
 namespace {
 
@@ -52,7 +53,7 @@ public:
         io_.DefineAttribute<double>("noise", settings.noise);
         io_.DefineAttribute<std::int32_t>("L", settings.L);
         io_.DefineAttribute<std::string>("model", "Gray-Scott");
-        engine_ = io_.Open(settings.output, adios2::Mode::Write);
+        engine_ = io_.Open(settings.output, settings.restart == 1 ? adios2::Mode::Append : adios2::Mode::Write);
     }
 
     OutputTimes write(int step, const Simulation& simulation)
@@ -82,6 +83,34 @@ private:
     adios2::Variable<std::int32_t> step_;
     std::vector<double> u_data_, v_data_;
 };
+
+// Gives the simulation the fields of the last output. Returns after how many time steps that was.
+int restart(adios2::ADIOS& adios, adios2::IO output, const std::string& name, Simulation& simulation)
+{
+    auto io = adios.DeclareIO("Restart");
+    io.SetEngine(output.EngineType());
+    io.SetParameters(output.Parameters());
+    auto engine = io.Open(name, adios2::Mode::ReadRandomAccess);
+    if (engine.Steps() == 0) throw std::runtime_error("there is no output in " + name);
+    const adios2::Box<std::size_t> last(engine.Steps() - 1, 1);
+    const adios2::Dims start(simulation.start().begin(), simulation.start().end());
+    const adios2::Dims count(simulation.count().begin(), simulation.count().end());
+    auto step = io.InquireVariable<std::int32_t>("step");
+    std::int32_t done = 0;
+    step.SetStepSelection(last);
+    engine.Get(step, done, adios2::Mode::Sync);
+    std::vector<double> fields[2];
+    for (int i = 0; i < 2; ++i) {
+        auto field = io.InquireVariable<double>(i == 0 ? "U" : "V");
+        field.SetStepSelection(last);
+        field.SetSelection({start, count});
+        fields[i].resize(count[0] * count[1] * count[2]);
+        engine.Get(field, fields[i].data(), adios2::Mode::Sync);
+    }
+    engine.Close();
+    simulation.restart(static_cast<std::uint64_t>(done), fields[0], fields[1]);
+    return done;
+}
 
 OutputTimes slowest(const OutputTimes& mine)
 {
@@ -136,10 +165,11 @@ void run(const Settings& settings, int rank, int ranks)
     auto io = adios.DeclareIO("SimulationOutput");
     require_common_output(io, ranks);
     Simulation simulation(settings, MPI_COMM_WORLD);
+    const int done = settings.restart == 1 ? restart(adios, io, settings.output, simulation) : 0;
     Output output(io, settings, simulation);
     std::vector<OutputTimes> outputs;
     double computing = 0;
-    for (int step = 1; step <= settings.steps; ++step) {
+    for (int step = done + 1; step <= settings.steps; ++step) {
         const double begin = seconds_since_epoch();
         simulation.step();
         computing += seconds_since_epoch() - begin;

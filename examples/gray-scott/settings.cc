@@ -19,6 +19,7 @@ Settings read_settings(int argc, char** argv)
                     {"dt", real("dt", to.dt)},
                     {"noise", real("noise", to.noise)},
                     {"seed", number_setting<std::uint64_t>("seed", to.seed, 0, UINT64_MAX)},
+                    {"restart", number_setting("restart", to.restart, 0, 1)},
                     {"output", text_setting(to.output)},
                     {"adios_config", text_setting(to.adios_config)},
                     {"timings", text_setting(to.timings)}});

@@ -134,6 +134,21 @@ void Simulation::step()
     ++steps_done_;
 }
 
+void Simulation::restart(std::uint64_t steps, const std::vector<double>& u, const std::vector<double>& v)
+{
+    take_field(u_, u);
+    take_field(v_, v);
+    steps_done_ = steps;
+}
+
+void Simulation::take_field(std::vector<double>& field, const std::vector<double>& from) const
+{
+    const auto* row = from.data();
+    for (std::size_t x = 0; x < count_[0]; ++x)
+        for (std::size_t y = 0; y < count_[1]; ++y, row += count_[2])
+            std::copy_n(row, count_[2], field.data() + at(x + 1, y + 1, 1));
+}
+
 void Simulation::copy_field(const std::vector<double>& field, std::vector<double>& to) const
 {
     to.resize(count_[0] * count_[1] * count_[2]);

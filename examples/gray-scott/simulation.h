@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <mpi.h>
 #include <vector>
 
@@ -23,6 +24,8 @@ public:
     Simulation& operator=(const Simulation&) = delete;
 
     void step(); // one time step
+    // Begins with what a run had after so many time steps: this rank's box of the fields.
+    void restart(std::uint64_t steps, const std::vector<double>& u, const std::vector<double>& v);
 
     // This rank's box in the cube, in the order of the arrays (row-major).
     const std::array<std::size_t, 3>& start() const { return start_; }
@@ -40,6 +43,7 @@ private:
     void make_faces();
     void exchange_ghosts(std::vector<double>& field) const;
     double noise_at(std::size_t x, std::size_t y, std::size_t z) const;
+    void take_field(std::vector<double>& field, const std::vector<double>& from) const;
     void copy_field(const std::vector<double>& field, std::vector<double>& to) const;
 
     Settings settings_;

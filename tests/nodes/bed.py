@@ -69,25 +69,33 @@ FATAL = ["setpriv", "--pdeathsig", "KILL"]
 PARENT = [*FATAL, "sh", "-c", '"$@"; s=$?; [ $s -le 128 ] || kill -$((s - 128)) $$; exit $s', "sh", *FATAL]
 
 
-def built(name: str) -> Path | None:
-    """A program or library of tests/nodes: in the build tree that the environment names, or the newest."""
+def built(name: str, folder: str = "tests") -> Path | None:
+    """A program or library of the project: in the build tree that the environment names, or the newest."""
     tree = os.environ.get("STEPSTORE_TEST_BUILD")
     trees = [Path(tree)] if tree else HERE.parents[1].glob("build/*")
-    found = [tree / "tests" / name for tree in trees if (tree / "tests" / name).exists()]
+    found = [tree / folder / name for tree in trees if (tree / folder / name).exists()]
     return max(found, key=lambda path: path.stat().st_mtime) if found else None
+
+
+def why_never() -> str | None:
+    """Why there can be no bed here, in one line, whatever is installed; None where there can."""
+    if os.geteuid() != 0:
+        return "no test bed of machines: it needs root"
+    if not os.access("/dev/fuse", os.R_OK | os.W_OK):
+        return "no test bed of machines: no /dev/fuse"
+    return None
 
 
 def why_not(kind: str = "cephfs") -> str | None:
     """Why there can be no bed here, in one line; None where there can."""
-    if os.geteuid() != 0:
-        return "no test bed of machines: it needs root"
+    reason = why_never()
+    if reason:
+        return reason
     for program, package in {**COMMON, **PROGRAMS[kind]}.items():
         if shutil.which(program) is None:
             return f"no test bed of machines: no {program} (install {package}, scripts/setup.sh)"
     if kind == "passthrough" and built("passthrough") is None:
         return "no test bed of machines: tests/passthrough is not built (install libfuse3-dev)"
-    if not os.access("/dev/fuse", os.R_OK | os.W_OK):
-        return "no test bed of machines: no /dev/fuse"
     tried = subprocess.run(
         ["unshare", "-m", "-u", "-p", "-n", "-i", *SPACES[5:], "--fork", "--mount-proc", "true"],
         capture_output=True,
@@ -490,19 +498,27 @@ def main() -> int:
     up.add_argument("--life", type=float, default=3600, help="seconds after which they end by themselves")
     up.add_argument("--options", help="of the mounts, with commas between")
     up.add_argument("--size", help="room of the file system, as 64M")
+    up.add_argument("--owner", type=int, default=0, help="the id of a process with which they end")
     run = commands.add_parser("run", help="run a command on a machine")
     run.add_argument("machine", metavar="A")
     run.add_argument("words", nargs=argparse.REMAINDER)
-    mpirun = commands.add_parser("mpirun", help="run an MPI program on all machines")
+    mpirun = commands.add_parser("mpirun", help="run an MPI program on several machines")
+    mpirun.add_argument("--on", default="", help="these machines, as A,B (default: all)")
     mpirun.add_argument("ranks", type=int, help="of each machine")
     mpirun.add_argument("words", nargs=argparse.REMAINDER)
     for name, text in (("kill", "end a machine abruptly"), ("start", "start a killed one again")):
         commands.add_parser(name, help=text).add_argument("machine", metavar="A")
     commands.add_parser("down", help="end them all and remove DIR")
+    commands.add_parser("possible", help="whether there can be a bed, once its packages are installed")
     keep = commands.add_parser("keep", help=argparse.SUPPRESS)
     keep.add_argument("life", type=float)
     keep.add_argument("owner", type=int)
     given = parser.parse_args()
+    if given.command == "possible":
+        reason = why_never()
+        if reason:
+            raise Failure(reason)
+        return 0
     if given.command == "up":
         options = (
             None if given.options is None else {"shared": [word for word in given.options.split(",") if word]}
@@ -514,7 +530,7 @@ def main() -> int:
             life=given.life,
             size=given.size,
             directory=given.directory.absolute(),
-            owner=0,
+            owner=given.owner,
         )
         bed.start()
         print(f"{' '.join(machine.name for machine in bed.machines)} share {bed.shared}")
@@ -523,7 +539,9 @@ def main() -> int:
     if given.command == "run":
         return int(bed[given.machine].run(given.words, check=False, stdout=None, timeout=None).returncode)
     if given.command == "mpirun":
-        return int(bed.mpirun(given.ranks, given.words, check=False, stdout=None, timeout=None).returncode)
+        machines = [bed[name] for name in given.on.split(",") if name] or None
+        told = {"check": False, "stdout": None, "timeout": None, "machines": machines}
+        return int(bed.mpirun(given.ranks, given.words, **told).returncode)
     if given.command == "kill":
         bed[given.machine].kill()
     elif given.command == "start":

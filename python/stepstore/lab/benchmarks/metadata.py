@@ -19,7 +19,7 @@ from stepstore.steps import open_steps
 
 _SETS = ("e3sm", "warpx")
 _GOALS = {"writer": 1 / 3, "installation": 1 / 5, "bytes": 1 / 5}
-_LINES = {
+LINES = {
     "writer": re.compile(r"Per step writer time ([0-9.e+-]+) seconds"),
     "installation": re.compile(r"Metadata Installation Time ([0-9.e+-]+) seconds"),
     "traversal": re.compile(r"Metadata Traversal Time ([0-9.e+-]+) seconds"),
@@ -29,7 +29,7 @@ _LINES = {
 def metadata(words: list[str]) -> None:
     """What a step's metadata costs writers and readers, in time and bytes."""
     options = _parse(words)
-    program = _program(options.program)
+    program = perf_meta_data(options.program)
     cases: list[Case] = []
     with tempfile.TemporaryDirectory(prefix="stepstore-bench-", dir=options.directory) as folder:
         for kind in options.sets:
@@ -66,7 +66,7 @@ def _parse(words: list[str]) -> Namespace:
     return options
 
 
-def _program(given: str) -> str:
+def perf_meta_data(given: str) -> str:
     """PerfMetaData is part of ADIOS2's sources, but ADIOS2 does not install it."""
     cache = Path(
         os.environ.get("STEPSTORE_CACHE")
@@ -132,7 +132,7 @@ def _round(
             f"{' | '.join(printed.splitlines()[-3:])}"
         )
     for key in ("installation", "traversal"):
-        if match := _LINES[key].search(printed):
+        if match := LINES[key].search(printed):
             found[key] = float(match[1]) * 1e3 / options.steps
     return found
 
@@ -142,7 +142,7 @@ def _writer(
 ) -> float:
     command = [*_command(program, kind, options, name), "--file_writer", *engine]
     printed = run(options.mpirun, ranks, command, folder, 600)
-    match = _LINES["writer"].search(printed)
+    match = LINES["writer"].search(printed)
     if match is None:
         raise CommandError(
             f"PerfMetaData did not say how long it wrote: {' | '.join(printed.splitlines()[-3:])}"

@@ -48,7 +48,7 @@ def run(mpirun: str, ranks: int, command: list[str], folder: Path, timeout: floa
 
 def run_line(line: list[str], name: str, folder: Path, timeout: float, doors: bool = True) -> str:
     """Runs a command line in the folder. name: of the program that it is about."""
-    environment = {**os.environ, **(_doors() if doors else {})}
+    environment = {**os.environ, **(door_variables() if doors else {})}
     try:
         done = run_program(
             line,
@@ -71,7 +71,8 @@ def run_line(line: list[str], name: str, folder: Path, timeout: float, doors: bo
     return done.stdout
 
 
-def _doors() -> dict[str, str]:
+def door_variables() -> dict[str, str]:
+    """The environment in which ADIOS2 has both of ours."""
     preload = [os.environ.get("LD_PRELOAD", ""), str(plugin_directory() / PRELOAD)]
     return {"ADIOS2_PLUGIN_PATH": str(plugin_directory()), "LD_PRELOAD": " ".join(filter(None, preload))}
 
