@@ -1,9 +1,10 @@
 # The commands of the README. Each does its own set-up.
-.PHONY: help demo demo-cluster test quick setup wheel clean
+.PHONY: help demo demo-cluster demo-nodes test quick setup wheel clean
 
 help:
 	@echo 'make demo   a simulation writes its steps to objects, an analysis reads them live, compared with BP5'
 	@echo 'make demo-cluster  the same on a Ceph cluster of this machine, one of whose OSDs is killed'
+	@echo 'make demo-nodes  the same on two machines that share a CephFS; one of them is killed (as root)'
 	@echo 'make test   all tests'
 	@echo 'make quick  the tests that take seconds: three minutes on two cores, once all is built'
 	@echo 'make setup  only what both need: packages, .venv, the stepstore command'
@@ -15,6 +16,9 @@ demo:
 
 demo-cluster:
 	@scripts/demo-cluster.sh
+
+demo-nodes:
+	@scripts/demo-nodes.sh
 
 test:
 	@scripts/test.sh

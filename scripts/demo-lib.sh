@@ -60,8 +60,8 @@ new_run() {
 # simulate NAME PROGRAM STEPS [SETTING...]: the simulation in demo/NAME.
 simulate() {
     cd "$demo/$1"
-    exec "${launch[@]}" "$2" "$example/settings.txt" "L=$L" "steps=$3" "plotgap=$plotgap" timings=writer.json \
-        ${output:+"output=$output"} "${@:4}" >simulation.log 2>&1
+    exec "${launch[@]}" "$2" "$example/settings.txt" "L=$L" "steps=$3" "plotgap=$plotgap" \
+        timings=writer.json ${output:+"output=$output"} "${@:4}" >simulation.log 2>&1
 }
 
 # analyse NAME [OPTION...]: the analysis in demo/NAME, from the first step to the end of the stream.

@@ -53,7 +53,8 @@ public:
         io_.DefineAttribute<double>("noise", settings.noise);
         io_.DefineAttribute<std::int32_t>("L", settings.L);
         io_.DefineAttribute<std::string>("model", "Gray-Scott");
-        engine_ = io_.Open(settings.output, settings.restart == 1 ? adios2::Mode::Append : adios2::Mode::Write);
+        engine_ =
+            io_.Open(settings.output, settings.restart == 1 ? adios2::Mode::Append : adios2::Mode::Write);
     }
 
     OutputTimes write(int step, const Simulation& simulation)

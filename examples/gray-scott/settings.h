@@ -21,7 +21,7 @@ struct Settings {
     std::uint64_t seed = 1;               // of the noise
     std::string output = "gray-scott.bp"; // the name given to ADIOS2's Open
     std::string adios_config = "adios2.xml";
-    int restart = 0; // 1: begin with the last output that is there, and append to it
+    int restart = 0;     // 1: begin with the last output that is there, and append to it
     std::string timings; // a JSON file for the times of every output; empty: none
 };
 

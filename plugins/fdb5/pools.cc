@@ -55,8 +55,23 @@ std::string absolute(const fdb5::Config& config, const std::string& pool)
 {
     const LocationParts parts = translated([&] { return parse_location(pool); });
     if (!parts.is_path() || (!parts.label.empty() && parts.rest.empty())) return pool;
-    if (parts.path.starts_with('~')) return config.expandPath(parts.path).asString();
-    return parts.path.starts_with('/') ? parts.path : eckit::PathName(parts.path).fullName().asString();
+    const std::string scheme(parts.form.scheme);
+    if (parts.path.starts_with('~')) return scheme + config.expandPath(parts.path).asString();
+    if (parts.path.starts_with('/')) return scheme + parts.path;
+    return scheme + eckit::PathName(parts.path).fullName().asString();
+}
+
+// A pool in files has two spellings, PATH and shared:PATH. What is no path stays as it is.
+std::string without_form(const std::string& pool)
+{
+    return pool.starts_with(shared_form.scheme) ? pool.substr(shared_form.scheme.size()) : pool;
+}
+
+// Whether several machines may use the pool.
+bool is_in_files(const std::string& pool)
+{
+    std::error_code ignored;
+    return pool.starts_with(shared_form.scheme) || fs::exists(fs::path(pool) / files_header, ignored);
 }
 
 ConfiguredPool pool_of(const eckit::LocalConfiguration& entry)
@@ -127,7 +142,13 @@ Pools::Pools(const fdb5::Config& config, const eckit::LocalConfiguration& sectio
         refuse_section("'handler' is '" + handler_ + "': give one of " + names);
     }
     for (const auto& pool : pools_) {
-        if (strategy->second != nullptr && !pool.location.starts_with('/')) {
+        if (strategy->second == nullptr) continue;
+        if (is_in_files(pool.location)) {
+            refuse_section("handler " + handler_ +
+                           " needs a lock that machines do not share, so no pool may be one in files, and " +
+                           pool.location + " is: take the handler Default, and a 'regex' for each pool");
+        }
+        if (!pool.location.starts_with('/')) {
             refuse_section("handler " + handler_ + " compares disks, so each pool must be a directory, and " +
                            pool.location + " is not one");
         }
@@ -136,7 +157,9 @@ Pools::Pools(const fdb5::Config& config, const eckit::LocalConfiguration& sectio
 
 const ConfiguredPool* Pools::find(const std::string& location) const
 {
-    const auto found = std::ranges::find(pools_, location, &ConfiguredPool::location);
+    const auto found = std::ranges::find_if(pools_, [&](const ConfiguredPool& pool) {
+        return without_form(pool.location) == without_form(location);
+    });
     return found == pools_.end() ? nullptr : &*found;
 }
 
@@ -194,11 +217,12 @@ Pools::FolderLock Pools::lock_folder() const
 bool same_pool(const std::string& pool, const std::string& other)
 {
     if (pool == other) return true;
-    if (!pool.starts_with('/')) // a label, or a pool of a DAOS system
+    const std::string path = without_form(pool);
+    if (!path.starts_with('/')) // a label, or a pool of a DAOS system
         return false;
     std::error_code pool_error, other_error;
-    const fs::path one = fs::weakly_canonical(pool, pool_error);
-    const fs::path two = fs::weakly_canonical(fs::absolute(other), other_error);
+    const fs::path one = fs::weakly_canonical(path, pool_error);
+    const fs::path two = fs::weakly_canonical(fs::absolute(without_form(other)), other_error);
     return !pool_error && !other_error && one / "" == two / "";
 }
 

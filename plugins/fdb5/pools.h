@@ -33,7 +33,7 @@ public:
     Pools(const fdb5::Config& config, const eckit::LocalConfiguration& section);
 
     const std::vector<ConfiguredPool>& all() const { return pools_; } // never empty
-    // nullptr: the configuration does not name it.
+    // By any spelling. nullptr: the configuration does not name it.
     const ConfiguredPool* find(const std::string& location) const;
     // The one that gets a new dataset. A UserError when none does.
     const std::string& choose(const fields::Key& dataset) const;

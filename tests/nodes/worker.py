@@ -75,13 +75,15 @@ def serve(module: Path) -> None:
     assert found is not None and found.loader is not None
     actions = importlib.util.module_from_spec(found)
     found.loader.exec_module(actions)
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what libraries print is no answer
     for line in sys.stdin:
         function, arguments = json.loads(line)
         try:
             told = {"result": getattr(actions, function)(*arguments)}
         except BaseException:
             told = {"error": traceback.format_exc()}
-        print(json.dumps(told), flush=True)
+        print(json.dumps(told), file=answers, flush=True)
 
 
 if __name__ == "__main__":
