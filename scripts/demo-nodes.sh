@@ -4,7 +4,7 @@
 #   1. A Gray-Scott simulation with two ranks on each machine writes its steps into a pool in files, and an
 #      analysis on machine B reads them while it runs. What was read is compared bit for bit with BP5's.
 #   2. The same, and in the middle machine A is killed with its mount. Every whole step is there. The
-#      simulation goes on with the last one on machine B alone. Machine A, which has booted again, reads along.
+#      simulation goes on with the last one on machine B alone. Machine A, booted again, reads along.
 # Leaves results in demo/nodes/; the machines end with this script.
 #
 # Environment: STEPSTORE_DEMO_QUICK=1 (few small steps), STEPSTORE_DEMO_DIR (default demo/nodes of the clone),
