@@ -5,6 +5,7 @@
 #include "layouts/experiment.h"
 #include "layouts/points.h"
 #include "layouts/summary.h"
+#include "machine.h"
 
 #include <cstdint>
 #include <span>
@@ -24,7 +25,7 @@ struct Job {
 // From {"writers", "readers", "steps", "size" (as bench::MetadataSizes), "set" and "read" (NAME=VALUE,...),
 // "together" (default: true), "stride" (default: 0), "on" ("objects", default, or "files")}. -DER_INVAL: a
 // value is missing, unknown or out of its range.
-Job job_of(const bench::Json& description);
+Job job_of(const bench::Json& description, const Machine& machine);
 // Throws what job_of() throws for a job that cannot be.
 [[noreturn]] void refuse_job(const std::string& text);
 // A value of the description; they throw what job_of() throws.

@@ -43,7 +43,7 @@ int run(const stepstore::sim::Machine& machine, const bench::Json& description)
         require_memory(job);
         return start(job);
     }
-    const auto job = job_of(description);
+    const auto job = job_of(description, machine);
     require_memory(machine, job);
     return start(job);
 }

@@ -109,8 +109,10 @@ private:
         std::uint64_t files = of_rank * ranks + of_stream;
         if (choices_.places == MetadataPlaces::values) files += ranks * steps;
         if (choices_.places == MetadataPlaces::dense) files += steps;
-        if (choices_.objects == steps::Objects::per_writer) files += ranks;
-        if (choices_.objects == steps::Objects::per_step) files += steps;
+        // Each further metadata object has an entry and a file.
+        if (choices_.objects == steps::Objects::per_writer) files += 2 * (ranks - 1);
+        if (choices_.ranks_per_object != 0) files += 2 * ((ranks - 1) / choices_.ranks_per_object);
+        if (choices_.objects == steps::Objects::per_step) files += 2 * (steps - 1) + ranks;
         return files;
     }
 

@@ -23,8 +23,8 @@ int main(int count, char** arguments)
     }
     try {
         const auto description = read_description(arguments[1]);
-        std::cout << estimate(machine_of(description.at("machine")), job_of(description.at("job"))).dump()
-                  << "\n";
+        const Machine machine = machine_of(description.at("machine"));
+        std::cout << estimate(machine, job_of(description.at("job"), machine)).dump() << "\n";
         return 0;
     } catch (const std::exception& error) {
         std::cerr << "error: " << error.what() << "\n";

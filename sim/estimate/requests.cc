@@ -2,6 +2,7 @@
 
 #include "base/dkey_group.h"
 #include "stepstore/libdaos.h"
+#include "store/files/container.h"
 
 #include <daos_obj_class.h>
 
@@ -233,25 +234,42 @@ Call Requests::access(const std::vector<Piece>& pieces, bool writes, std::uint64
 // A call for each object, in flight together.
 void Requests::read(const std::vector<Piece>& pieces, Calls& calls) const
 {
-    const std::uint64_t gap = choices_.places == MetadataPlaces::rows ? steps::least_gap - 1 : 0;
+    const std::uint64_t of_rows = choices_.places == MetadataPlaces::rows ? steps::least_gap - 1 : 0;
+    const std::uint64_t gap = job_.in_files ? store::files::joined_gap : of_rows;
+    const std::uint64_t most = job_.in_files ? store::files::most_joined : UINT64_MAX;
     std::map<std::uint64_t, std::vector<Piece>> by_object;
     for (const Piece& piece : pieces) {
         std::vector<Piece>& of = by_object[piece.object];
         const bool one_range = !machine_.is_one() && !of.empty() && // Storage::extents_in
-                               piece.at - (of.back().at + of.back().bytes) <= gap;
+                               piece.at - (of.back().at + of.back().bytes) <= gap &&
+                               piece.at + piece.bytes - of.back().at <= most;
         if (one_range)
             of.back().bytes = piece.at + piece.bytes - of.back().at;
         else
             of.push_back(piece);
     }
+    if (job_.in_files) return read_files(by_object, calls);
     for (const auto& [object, of] : by_object) {
-        if (job_.in_files) {
-            read_file(object, of, calls);
-            continue;
-        }
         calls.push_back(access(of, false, 0));
         calls.back().waits = by_object.size() < 2;
     }
+}
+
+// All at once, each by a thread. The reader waits for the one with the most to do. The others only keep the
+// servers busy.
+void Requests::read_files(const std::map<std::uint64_t, std::vector<Piece>>& files, Calls& calls) const
+{
+    if (files.empty()) return;
+    const auto most = std::ranges::max_element(files, {}, [](const auto& one) { return one.second.size(); });
+    Calls beside;
+    for (auto one = files.begin(); one != files.end(); ++one)
+        if (one != most) read_file(one->first, one->second, beside);
+    for (Call& call : beside) {
+        call.own = 0;
+        call.waits = false;
+    }
+    calls.insert(calls.end(), std::make_move_iterator(beside.begin()), std::make_move_iterator(beside.end()));
+    read_file(most->first, most->second, calls);
 }
 
 // A range after the other. The node gets the lock of each part of the file once.

@@ -11,6 +11,7 @@
 #include "steps/layouts/layout.h"
 #include "store/placement.h"
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -69,6 +70,7 @@ private:
              bool waits) const;
     Call access(const std::vector<Piece>& pieces, bool writes, std::uint64_t overwritten) const;
     void read(const std::vector<Piece>& pieces, Calls& calls) const;
+    void read_files(const std::map<std::uint64_t, std::vector<Piece>>& files, Calls& calls) const;
     void read_file(std::uint64_t object, const std::vector<Piece>& pieces, Calls& calls) const;
     void put_into(std::uint64_t object, const std::string& key, std::uint64_t bytes, Calls& calls) const;
     double wait_for_locks(std::uint32_t rank, const Piece& piece, SharedParts& shared) const;

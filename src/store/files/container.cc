@@ -372,12 +372,6 @@ struct ReadRun {
     std::uint64_t length() const { return pieces.back().end() - begin(); }
 };
 
-// Another call to a file system of one machine costs as much as to copy 4 KiB more, one to a server of a
-// parallel file system as much as to transfer 64 KiB more.
-constexpr std::uint64_t gap_here = 4 << 10;
-constexpr std::uint64_t gap_elsewhere = 64 << 10;
-constexpr std::uint64_t longest_run = 32 << 20;
-
 std::vector<ReadRun> runs_of(std::span<const Range> ranges, std::span<const MutableBytes> memory,
                              const ArrayAttributes& attributes, const std::string& name, bool here)
 {
@@ -389,8 +383,8 @@ std::vector<ReadRun> runs_of(std::span<const Range> ranges, std::span<const Muta
         for (const MutableBytes& piece : pieces.take(bytes.end - bytes.begin)) {
             const ReadRun* last = runs.empty() ? nullptr : &runs.back();
             const bool near = last != nullptr && at >= last->pieces.back().end() &&
-                              at - last->pieces.back().end() <= (here ? gap_here : gap_elsewhere) &&
-                              at - last->begin() + piece.size() <= longest_run;
+                              at - last->pieces.back().end() <= (here ? joined_gap_here : joined_gap) &&
+                              at - last->begin() + piece.size() <= most_joined;
             if (!near) runs.emplace_back();
             runs.back().pieces.push_back({at, piece});
             at += piece.size();
@@ -408,7 +402,7 @@ std::uint64_t read_run(const Place& place, int fd, const ReadRun& run, const std
     std::uint64_t at = run.begin();
     for (const ReadPiece& piece : run.pieces) {
         if (const std::uint64_t gap = piece.begin - at; gap > 0) {
-            unwanted.resize(gap_elsewhere); // of all gaps
+            unwanted.resize(joined_gap); // of all gaps
             memory.push_back(MutableBytes(unwanted).first(gap));
         }
         memory.push_back(piece.memory);

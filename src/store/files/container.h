@@ -11,6 +11,12 @@
 
 namespace stepstore::store::files {
 
+// Ranges of an array that one call reads, with at most so many bytes between two of them. Another call to a
+// server of a parallel file system costs as much as to transfer 64 KiB more, one to a file system of this
+// machine as much as to copy 4 KiB.
+inline constexpr std::uint64_t joined_gap = 64 << 10, joined_gap_here = 4 << 10;
+inline constexpr std::uint64_t most_joined = 32 << 20;
+
 // The file about of a container.
 struct About {
     Uuid uuid{};

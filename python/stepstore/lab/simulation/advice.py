@@ -134,20 +134,17 @@ class Advisor:
     # ---- what is compared
     def _layouts(self, job: Job) -> list[Point]:
         return [
-            self._space.point({"Layout": layout.name, **chunk})
+            self._space.point({"Layout": layout.name, **_objects(layout, job), **chunk})
             for layout in all_layouts()
             for chunk in [*_chunks(layout, job), *self._chunks_of_files(layout, job)]
         ]
 
     def _chunks_of_files(self, layout: Layout, job: Job) -> list[dict[str, str]]:
         """With which no two nodes write into what one lock covers."""
-        span, ranks = int(self._cluster["file_lock_span"]), int(self._cluster["ranks_per_node"])
+        span = int(self._cluster["file_lock_span"])
         if not job.in_files or not span or not self._cluster["file_lock"]:
             return []
         slot = _power_of_2(_slot(job))
-        if layout.metadata == "slots":
-            chunk = max(slot, _power_of_2(-(-span // ranks)))
-            return [{"ChunkSize": _size(chunk)}] if chunk > max(layout.chunk_size, slot // 2) else []
         return [{"ChunkSize": _size(max(slot, span))}] if layout.metadata == "rows" else []
 
     def _variants(self, point: Point, in_files: bool) -> list[Point]:
@@ -297,6 +294,11 @@ def _layout(one: Prediction) -> str:
     return one.point.name.split(",")[0]
 
 
+def _objects(layout: Layout, job: Job) -> dict[str, str]:
+    """As the engine chooses them in a pool in files: each node has a metadata file of its own."""
+    return {"Objects": "per-machine"} if job.in_files and layout.metadata == "slots" else {}
+
+
 def _keeps_files(point: Point) -> bool:
     """The metadata lies beside the objects, in files of their own."""
     name = point.name.split(",")[0]
@@ -409,7 +411,11 @@ def _ahead_note(best: Prediction, by_name: dict[str, Prediction], job: Job) -> l
 def _objects_note(best: Prediction, ordered: list[Prediction]) -> list[str]:
     layout = best.point.name.split(",")[0]
     single = "Objects=single" in best.point.written
-    words = (("per-step", "one for each step"), ("per-writer", "one for each writer"))
+    words = (
+        ("per-step", "one for each step"),
+        ("per-writer", "one for each writer"),
+        ("per-machine", "one for each node"),
+    )
     several = [
         f"{_ratio(one.end_to_end / best.end_to_end)} times as long with {what}"
         for word, what in words

@@ -35,7 +35,7 @@ OURS = replace(ADAPTIVE, name="ours, array-adaptive, reading ahead", reader="Rea
 EVERYONE = replace(KV, name="every rank reads", reader="ReadAhead=0,Readers=everyone")
 EXTENDING = replace(DENSE, name="array extended")
 SNAPSHOTS = Engine("overwritten, a snapshot for each step", "Layout=array,Steps=snapshot")
-FULL_STRIPES = Engine("array-aligned, ChunkSize=128k", "Layout=array-aligned,ChunkSize=128k")
+NODES = Engine("array-aligned", "Layout=array-aligned")  # in files: one for each node
 PUBLISHED = (POSIX, KV, DENSE, ALIGNED)
 
 

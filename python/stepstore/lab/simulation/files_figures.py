@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from stepstore.lab.simulation.experiments import ADAPTIVE, DENSE, FULL_STRIPES, POSIX, Engine
+from stepstore.lab.simulation.experiments import ADAPTIVE, DENSE, NODES, POSIX, Engine
 from stepstore.lab.simulation.figures import Drawn, Panel
 from stepstore.lab.simulation.run import Simulator
 
@@ -27,7 +27,7 @@ class Place:
 
 PLACES = (
     Place("rank 0 gathers, as BP5 (posix)", POSIX, "files"),
-    Place(f"pool in files, {FULL_STRIPES.name}", FULL_STRIPES, "files"),
+    Place(f"pool in files, {NODES.name}", NODES, "files"),
     Place("pool in files, array", DENSE, "files"),
     Place("DAOS, array-adaptive", ADAPTIVE, "objects"),
 )
