@@ -10,7 +10,7 @@ namespace {
 
 // With many ranks each looks less often. Else their looks alone would keep the metadata server of a file
 // system busy: at 100 ms each, those of 1,000 ranks.
-constexpr std::chrono::milliseconds between_looks{100}, between_looks_of_a_rank{2};
+constexpr std::chrono::microseconds between_looks{100'000}, between_looks_of_a_rank{333};
 // How long to wait for what a rank sent before it left: it may still be under way, by other ranks.
 constexpr std::chrono::milliseconds under_way{500};
 constexpr std::uint64_t at_close = UINT64_MAX;

@@ -61,7 +61,7 @@ private:
     std::vector<Loss> losses_; // that were read, or seen
     std::uint64_t step_ = 0;   // that this rank is about to end
     SteadyClock::time_point looked_;
-    const std::chrono::milliseconds between_looks_;
+    const std::chrono::microseconds between_looks_;
     std::optional<SteadyClock::time_point> lost_; // when a wait first met a rank that has no part in it
     std::size_t next_to_look_at_;
 };
