@@ -91,6 +91,7 @@ int restart(adios2::ADIOS& adios, adios2::IO output, const std::string& name, Si
     auto io = adios.DeclareIO("Restart");
     io.SetEngine(output.EngineType());
     io.SetParameters(output.Parameters());
+    io.SetParameter("Reading", "random"); // ADIOS2 does not tell a plugin the mode
     auto engine = io.Open(name, adios2::Mode::ReadRandomAccess);
     if (engine.Steps() == 0) throw std::runtime_error("there is no output in " + name);
     const adios2::Box<std::size_t> last(engine.Steps() - 1, 1);

@@ -149,6 +149,19 @@ TEST_F(Locations, BadLocationsAreRefusedOnEveryRank)
     EXPECT_FALSE(std::filesystem::exists("s3:")) << "of a scheme that is not known nothing is made";
 }
 
+// A reader that comes while the pool is being made waits for it, whatever it has seen of it.
+TEST_F(Locations, APoolThatWasMadeMeanwhileIsNotInTheWay)
+{
+    for (const char* const form : {"", "shared:"}) {
+        const std::string path = directory / (std::string("later") + (*form == 0 ? "" : " in files"));
+        const Location found = resolve_location(form + path);
+        ASSERT_FALSE(found.pool_exists);
+        Pool::create(form + path);
+        EXPECT_NO_THROW(require_place_for_pool(found, path));
+        EXPECT_EQ(stepstore::testing::error_of([&] { require_pool(found, path); }).code(), -DER_NONEXIST);
+    }
+}
+
 TEST_F(Locations, AFileInTheWayIsAnErrorThatNamesIt)
 {
     const std::string path = directory / "file";

@@ -45,12 +45,15 @@ bool is_label_here(const std::string& label)
 
 namespace fs = std::filesystem;
 
-// Whether a pool is being made in the directory. The lock file comes before all else (docs/format.md), and
-// in a pool in files a directory of its id.
+// Whether a pool is being made in the directory, or was made since it was looked for. The lock file comes
+// before all else (docs/format.md), and in a pool in files a directory of its id.
 bool is_pool_to_be(const fs::path& directory, const std::string& first)
 {
     std::error_code ignored;
-    return fs::exists(fs::symlink_status(directory / "lock", ignored)) || parse_uuid(first);
+    const auto has = [&](const char* name) {
+        return fs::exists(fs::symlink_status(directory / name, ignored));
+    };
+    return has("lock") || has(files_header) || parse_uuid(first);
 }
 
 // What lies at a path that is no pool. Empty: nothing that keeps a writer from making one there.
