@@ -106,7 +106,7 @@ Job job_of(const Json& description, const Machine& machine)
             text_of(description, "set"),
             text_of(description, "read")};
     if (job.stride != 0 && job.readers != 0) refuse_job("extents are not read: give 0 readers");
-    job.stream.writer.writer_timeout = 0; // a thread of its own would give signs of life
+    job.stream.writer.writer_timeout = 1e6; // no sign is due while it runs: a thread of its own would give it
     job.stream.writer.profile = false;
     bench::set_parameters(job.stream, job.parameters);
     bench::set_parameters(job.stream, job.reading);

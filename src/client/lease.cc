@@ -334,7 +334,6 @@ bool Lease::surely_held()
 {
     const State& state = *state_;
     if (state.is_lost) return false;
-    if (state.timeout <= 0) return true; // it gives no signs, and none of them is asked for
     const SteadyClock::duration age =
         SteadyClock::now().time_since_epoch() - SteadyClock::duration(state.last_sign);
     return std::chrono::duration<double>(age).count() < state.timeout || still_held();

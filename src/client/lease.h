@@ -97,7 +97,7 @@ public:
     bool remove();     // gives it back, and leaves no record
     bool still_held(); // asks the store
     // The same, but asks only if others may have taken it over: the last sign of life began a time-out ago.
-    // Without a time-out nobody may.
+    // Without a time-out, as only force takes it over and it gives no signs, it always asks.
     bool surely_held();
     // Whether it is known that others have taken it over since this one took it last.
     bool lost() const;

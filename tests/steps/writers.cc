@@ -356,6 +356,20 @@ TEST_F(ElsewhereWriters, OneThatWasTakenOverFromIsTold)
     EXPECT_TRUE(told);
 }
 
+// Its last sign of life is older than its time-out when a step is stored, so it asks before it says so.
+TEST_F(ElsewhereWriters, OneThatStoodStillDoesNotAcknowledgeAStep)
+{
+    Writer slow = open(true, 0); // which gives no signs
+    write_step(slow);
+    leases().remove(stream_name); // another took over, and left
+    try {
+        write_step(slow);
+        ADD_FAILURE() << "the step was acknowledged";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), -DER_STALE) << error.what();
+    }
+}
+
 TEST_F(ElsewhereWriters, LeasesDoNotPileUp)
 {
     for (int i = 0; i < 20; ++i)
