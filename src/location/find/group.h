@@ -9,15 +9,15 @@
 
 namespace stepstore {
 
-// Collective, before anything is made or opened. The location that the group is to use: the same, except for
-// a path without a pool and ranks on several machines. Then it is shared:PATH, of a pool in files.
-// -DER_BUSY: the ranks run on several machines, and the pool belongs to one. -DER_INVAL: the path is not the
-// same directory on all of them. Rank 0 tells by a file that it makes there for a moment. Nothing is left.
 struct PlaceOfGroup {
     std::string location;
     // Of the machine that has the most of them. It is that of all ranks if they run on one machine.
     std::uint32_t ranks_of_a_machine;
 };
+// Collective, before anything is made or opened. The location that the group is to use: the same, except for
+// a path without a pool and ranks on several machines. Then it is shared:PATH, of a pool in files.
+// -DER_BUSY: the ranks run on several machines, and the pool belongs to one. -DER_INVAL: the path is not the
+// same directory on all of them. Rank 0 tells by a file that it makes there for a moment. Nothing is left.
 PlaceOfGroup place_of_group(Communicator& communicator, const std::string& location);
 
 } // namespace stepstore
