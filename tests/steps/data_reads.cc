@@ -80,11 +80,9 @@ protected:
         const auto bytes = std::as_bytes(std::span(cells));
         DataSums made;
         for (const DataSpan range : {DataSpan{200'000, bytes.size() - 200'000}, DataSpan{0, 200'000}}) {
-            std::vector<std::uint64_t> of_pieces;
-            for (std::uint64_t at = 0; at < range.length; at += piece_size_of(range.length))
-                of_pieces.push_back(checksum(bytes.subspan(
-                    range.begin + at, std::min(piece_size_of(range.length), range.length - at))));
-            made.add(range, of_pieces);
+            const Bytes memory = bytes.subspan(range.begin, range.length);
+            MemoryPieces pieces({&memory, 1});
+            made.add(range, pieces);
         }
         std::vector<std::byte> encoded;
         made.encode(0, encoded);
@@ -219,9 +217,12 @@ TEST_F(DataReadsTest, ABadLookIsRepeated)
 TEST(DataSums, KeepWhatTheyWereMadeOf)
 {
     constexpr std::uint64_t base = 12345;
+    const std::vector<std::byte> zeros(64 << 10);
+    const std::vector<Bytes> memory(3, Bytes(zeros));
+    MemoryPieces pieces(memory);
     DataSums made;
-    made.add({base + 70'000, 64 << 10}, std::vector<std::uint64_t>{5});
-    made.add({base, 65'537}, std::vector<std::uint64_t>{1, 2});
+    made.add({base + 70'000, 64 << 10}, pieces);
+    made.add({base, 65'537}, pieces);
     std::vector<std::byte> encoded;
     made.encode(base, encoded);
     const DataSpan data{base, 140'000};

@@ -35,10 +35,19 @@ void DataSums::clear()
     sums_.clear();
 }
 
-void DataSums::add(const DataSpan& range, std::span<const std::uint64_t> sums)
+void DataSums::add(const DataSpan& range, MemoryPieces& memory)
 {
     ranges_.push_back({range, sums_.size()});
-    sums_.insert(sums_.end(), sums.begin(), sums.end());
+    const std::uint64_t size = piece_size_of(range.length);
+    for (std::uint64_t done = 0; done < range.length; done += size)
+        sums_.push_back(memory.take_checksum(std::min(size, range.length - done)));
+}
+
+void DataSums::add(const DataSums& others)
+{
+    for (const Summed& one : others.ranges_)
+        ranges_.push_back({one.at, sums_.size() + one.first});
+    sums_.insert(sums_.end(), others.sums_.begin(), others.sums_.end());
 }
 
 void DataSums::encode(std::uint64_t data_base, std::vector<std::byte>& to)

@@ -8,10 +8,10 @@
 #pragma once
 
 #include "base/bytes.h"
+#include "base/memory_pieces.h"
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -33,8 +33,9 @@ class DataSums {
 public:
     // ---- of a writer, for the step that is open
     void clear();
-    // What was written there. Ranges do not overlap in a step.
-    void add(const DataSpan& range, std::span<const std::uint64_t> sums);
+    // What is written there: the next bytes of `memory`. Ranges do not overlap in a step.
+    void add(const DataSpan& range, MemoryPieces& memory);
+    void add(const DataSums& others); // of the same step
     bool empty() const { return ranges_.empty(); }
     // data_base: where the step's data begin.
     void encode(std::uint64_t data_base, std::vector<std::byte>& to);

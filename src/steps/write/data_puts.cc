@@ -1,7 +1,6 @@
 #include "steps/write/data_puts.h"
 
 #include "base/checksum.h"
-#include "base/memory_pieces.h"
 #include "steps/statistics.h"
 
 #include <algorithm>
@@ -191,25 +190,16 @@ void DataPuts::write(std::span<const Waiting> due, DataWriter& data, Profile& pr
         bytes += one.block.bytes;
     }
     if (ranges_.empty()) return;
-    if (keeps_sums_) sum_up();
+    fresh_.clear();
+    if (keeps_sums_) {
+        MemoryPieces memory(memory_);
+        for (const Range& range : ranges_)
+            fresh_.add({range.index, range.length}, memory);
+    }
     data.write(ranges_, memory_);
-    // Only now: what was not written is written again.
-    for (std::size_t i = 0; keeps_sums_ && i < ranges_.size(); ++i)
-        sums_.add({ranges_[i].index, ranges_[i].length}, summed_[i]);
+    sums_.add(fresh_); // only now: what was not written is written again
     profile.data_bytes += bytes;
     ++profile.data_requests;
-}
-
-void DataPuts::sum_up()
-{
-    MemoryPieces memory(memory_);
-    summed_.resize(ranges_.size());
-    for (std::size_t i = 0; i < ranges_.size(); ++i) {
-        const std::uint64_t size = piece_size_of(ranges_[i].length);
-        summed_[i].clear();
-        for (std::uint64_t done = 0; done < ranges_[i].length; done += size)
-            summed_[i].push_back(memory.take_checksum(std::min(size, ranges_[i].length - done)));
-    }
 }
 
 } // namespace stepstore::steps

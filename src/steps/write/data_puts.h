@@ -61,7 +61,6 @@ private:
     void perform_waiting(bool spans, Encoder& encoder, DataWriter& data, Profile& profile);
     void write_copies(Encoder& encoder, DataWriter& data, Profile& profile);
     void write(std::span<const Waiting> due, DataWriter& data, Profile& profile);
-    void sum_up(); // ranges_
 
     Compressor compressor_;
     std::vector<Waiting> waiting_;
@@ -72,7 +71,7 @@ private:
     std::vector<Bytes> memory_;
     bool keeps_sums_ = false;
     DataSums sums_;
-    std::vector<std::vector<std::uint64_t>> summed_; // by range
+    DataSums fresh_; // of the write that is under way
 };
 
 } // namespace stepstore::steps
