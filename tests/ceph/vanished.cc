@@ -97,7 +97,7 @@ protected:
         }
         writer.close();
     }
-    // Gives the seconds from its end to its being seen.
+    // Gives the seconds from its end to its being seen: 0 if it is seen before the writer is told of its end.
     double expect_step(steps::Reader& reader, std::size_t expected) const
     {
         EXPECT_EQ(reader.begin_step(60), steps::StepStatus::ok);
@@ -106,7 +106,8 @@ protected:
         reader.get_value(reader.find("n").value(), &value);
         EXPECT_EQ(value, expected);
         reader.end_step();
-        return seen - told.ended[expected];
+        const double ended = told.ended[expected];
+        return ended > 0 ? seen - ended : 0;
     }
     void read(const std::function<void(steps::Reader&)>& while_it_is_gone)
     {
