@@ -10,14 +10,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 cd "$STEPSTORE_ROOT"
 demo=${STEPSTORE_DEMO_DIR:-$STEPSTORE_ROOT/demo/cluster}
 ranks=${DEMO_RANKS:-4}
-if [[ ${STEPSTORE_DEMO_QUICK:-0} == 1 ]]; then
-    quick=(--quick)
-    L=${DEMO_L:-16} steps=${DEMO_STEPS:-60} plotgap=${DEMO_PLOTGAP:-3}
-else
-    quick=()
-    L=${DEMO_L:-64} steps=${DEMO_STEPS:-1000} plotgap=${DEMO_PLOTGAP:-10}
-fi
 source "$STEPSTORE_ROOT/scripts/demo-lib.sh"
+choose_size 60
 ceph=$STEPSTORE_ROOT/tests/support/ceph.py
 [[ -n ${STEPSTORE_DEMO_BIN:-} ]] || PYTHON=$python scripts/adios2-mpi.sh
 build_example gray-scott-mpi -DSTEPSTORE_ADIOS2_MPI_PREFIX="$ADIOS2_MPI_PREFIX"

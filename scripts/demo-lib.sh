@@ -42,6 +42,18 @@ export ADIOS2_PLUGIN_PATH
 launch=(mpirun -n "$ranks")
 observe=()
 
+# choose_size STEPS: quick, L, steps and plotgap of a demo in which something is killed in the middle. STEPS:
+# of its quick form.
+choose_size() {
+    if [[ ${STEPSTORE_DEMO_QUICK:-0} == 1 ]]; then
+        quick=(--quick)
+        L=${DEMO_L:-16} steps=${DEMO_STEPS:-$1} plotgap=${DEMO_PLOTGAP:-3}
+    else
+        quick=()
+        L=${DEMO_L:-64} steps=${DEMO_STEPS:-1000} plotgap=${DEMO_PLOTGAP:-10}
+    fi
+}
+
 # new_run NAME CONFIG: the folder demo/NAME with adios2.xml. NAME is the layout, unless `layout` is set; the
 # pool is in the folder, unless `location` is set.
 new_run() {

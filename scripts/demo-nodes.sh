@@ -15,14 +15,8 @@ bed=$STEPSTORE_ROOT/tests/nodes/bed.py
 "$bed" - possible # before minutes of set-up
 demo=${STEPSTORE_DEMO_DIR:-$STEPSTORE_ROOT/demo/nodes}
 ranks=2 # of each machine
-if [[ ${STEPSTORE_DEMO_QUICK:-0} == 1 ]]; then
-    quick=(--quick)
-    L=${DEMO_L:-16} steps=${DEMO_STEPS:-60} plotgap=${DEMO_PLOTGAP:-3}
-else
-    quick=()
-    L=${DEMO_L:-64} steps=${DEMO_STEPS:-1000} plotgap=${DEMO_PLOTGAP:-10}
-fi
 source "$STEPSTORE_ROOT/scripts/demo-lib.sh"
+choose_size 300 # so that A is killed in the middle on a busy machine, too
 [[ -n ${STEPSTORE_DEMO_BIN:-} ]] || PYTHON=$python scripts/adios2-mpi.sh
 build_example gray-scott-mpi -DSTEPSTORE_ADIOS2_MPI_PREFIX="$ADIOS2_MPI_PREFIX"
 
