@@ -24,7 +24,7 @@ struct FileRequest {
 };
 using FileRequests = std::vector<FileRequest>;
 
-// What is known of the pool's files, and the requests of the call that runs now.
+// Knows the pool's files, and collects the requests of the call that runs now.
 class Asked {
 public:
     explicit Asked(std::string pool) : pool_(std::move(pool)) {}

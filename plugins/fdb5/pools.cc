@@ -61,7 +61,7 @@ std::string absolute(const fdb5::Config& config, const std::string& pool)
     return scheme + eckit::PathName(parts.path).fullName().asString();
 }
 
-// A pool in files has two spellings, PATH and shared:PATH. What is no path stays as it is.
+// A pool in files has two spellings, PATH and shared:PATH. Other locations stay as they are.
 std::string without_form(const std::string& pool)
 {
     return pool.starts_with(shared_form.scheme) ? pool.substr(shared_form.scheme.size()) : pool;

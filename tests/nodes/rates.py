@@ -43,8 +43,9 @@ def create(at: str, sync: str) -> Iterator[None]:
         yield
 
 
-def link(at: str, sync: str) -> Iterator[None]:
-    directory, file = os.open(at, os.O_RDONLY), some_file(at, 100)
+def link(at: str, sync: str, from_: str = "") -> Iterator[None]:
+    """To a file in `from_`, or in the same directory."""
+    directory, file = os.open(at, os.O_RDONLY), some_file(from_ or at, 100)
     yield UNTIMED
     while True:
         os.link(file, fresh(at))
@@ -90,13 +91,7 @@ def publish(at: str, sync: str) -> Iterator[None]:
 
 
 def link_from_own(at: str, sync: str) -> Iterator[None]:
-    directory, file = os.open(at, os.O_RDONLY), some_file(own(at), 100)
-    yield UNTIMED
-    while True:
-        os.link(file, fresh(at))
-        if sync != "none":
-            os.fsync(directory)
-        yield
+    return link(at, sync, own(at))
 
 
 def symlink(at: str, sync: str) -> Iterator[None]:
