@@ -391,6 +391,8 @@ class Bed:
         self.processes.start("keeper", ["unshare", "-m", "-n", "--propagation", "private", *keep])
         wait_for("the keeper", (self.directory / "keeps").exists)
         net = self.in_keeper("-n")
+        # So that mpirun hears in seconds that it sends to a machine that is killed.
+        checked([*net, "sh", "-c", "echo 4 > /proc/sys/net/ipv4/tcp_retries2"])
         checked([*net, "ip", "link", "set", "lo", "up"])
         checked([*net, "ip", "link", "add", "bed0", "type", "bridge"])
         checked([*net, "ip", "address", "add", f"{NETWORK}.254/24", "dev", "bed0"])
@@ -465,6 +467,10 @@ class Bed:
             "btl_tcp_if_include": "bed0",
             "btl": "self,vader,tcp",
             "pml": "ob1",
+            # A machine that is killed closes no connection.
+            "oob_tcp_keepalive_time": "1",
+            "oob_tcp_keepalive_intvl": "1",
+            "oob_tcp_keepalive_probes": "3",
             "btl_vader_single_copy_mechanism": "none",
             "mpi_yield_when_idle": "1",
         }
