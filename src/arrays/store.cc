@@ -192,10 +192,10 @@ Store::Store(const std::string& location, Mode mode, std::shared_ptr<Communicato
                    require_same_options(all);
                    return std::vector<std::byte>();
                });
-    const std::string place =
-        mode == Mode::write ? place_of_group(group.communicator(), location).location : location;
+    const PlaceOfGroup place = mode == Mode::write ? place_of_group(group.communicator(), location)
+                                                   : PlaceOfGroup{location, 0, nullptr};
     const std::vector<std::byte> answer = group.meet(call, {}, nullptr, [&](std::span<const Bytes>) {
-        open_here(place, session);
+        open_here(place.location, session);
         return handles(session);
     });
     const std::exception_ptr fault = fault_of([&] {

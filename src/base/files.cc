@@ -1,6 +1,7 @@
 #include "base/files.h"
 
 #include "base/file_calls.h"
+#include "base/nudge.h"
 #include "base/system_error.h"
 
 #include <algorithm>
@@ -24,6 +25,7 @@ constexpr std::size_t call_limit = std::size_t{1} << 30;
 
 struct stat status_of(int fd, const std::string& where)
 {
+    const FileCallRuns runs;
     struct stat status {};
     if (fstat(fd, &status) != 0) fail_errno(where, "cannot look at the file");
     return status;
@@ -159,6 +161,7 @@ RootedPath RootedPath::parent() const
 
 Descriptor open_file(const std::string& path, int flags, unsigned mode)
 {
+    const FileCallRuns runs;
     int fd;
     do
         fd = open(path.c_str(), flags | O_CLOEXEC, mode);
@@ -170,6 +173,7 @@ Descriptor open_file(const std::string& path, int flags, unsigned mode)
 // the file does the system wait.
 Descriptor open_file(const RootedPath& place, int flags, unsigned mode)
 {
+    const FileCallRuns runs;
     int more = O_CLOEXEC | ((flags & O_PATH) != 0 ? 0 : O_NONBLOCK | O_NOCTTY);
     const std::string below = place.below();
     int result;
@@ -262,6 +266,7 @@ std::int64_t bytes_in(const std::vector<Memory>& pieces)
 
 int write_all(int fd, const std::vector<Bytes>& pieces, std::uint64_t offset)
 {
+    const FileCallRuns runs;
     const std::int64_t written = move_all(pwritev, FileCall::write, fd, pieces, offset);
     if (written < 0) return errno;
     return written < bytes_in(pieces) ? ENOSPC : 0;
@@ -269,11 +274,13 @@ int write_all(int fd, const std::vector<Bytes>& pieces, std::uint64_t offset)
 
 std::int64_t read_all(int fd, const std::vector<MutableBytes>& into, std::uint64_t offset)
 {
+    const FileCallRuns runs;
     return move_all(preadv, FileCall::read, fd, into, offset);
 }
 
 std::int64_t read_all(int fd, MutableBytes into, std::uint64_t offset)
 {
+    const FileCallRuns runs;
     std::size_t done = 0;
     while (done < into.size()) {
         const std::size_t length = std::min(call_limit, into.size() - done);
@@ -309,6 +316,7 @@ void make_file(const RootedPath& place, Bytes content)
 
 int punch_hole(int fd, std::uint64_t offset, std::uint64_t length)
 {
+    const FileCallRuns runs;
     while (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
                      static_cast<off_t>(length)) != 0)
         if (errno != EINTR) return errno == ENOSYS ? EOPNOTSUPP : errno;
@@ -368,6 +376,7 @@ bool lies_at(int fd, const RootedPath& place)
 // What the server of the file system says now, and not what this machine remembers.
 std::uint64_t links_of(const RootedPath& place)
 {
+    const FileCallRuns runs;
     struct statx now {};
     constexpr int flags = AT_SYMLINK_NOFOLLOW | AT_STATX_FORCE_SYNC;
     note_file_call(FileCall::look, place);
@@ -376,6 +385,7 @@ std::uint64_t links_of(const RootedPath& place)
 
 std::uint64_t fresh_size_of(int fd, const std::string& where)
 {
+    const FileCallRuns runs;
     struct statx now {};
     if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_SIZE, &now) != 0)
         fail_errno(where, "cannot look at the file");
@@ -385,6 +395,7 @@ std::uint64_t fresh_size_of(int fd, const std::string& where)
 
 bool exists(const RootedPath& place)
 {
+    const FileCallRuns runs;
     struct stat status {};
     note_file_call(FileCall::look, place);
     return fstatat(place.root(), place.below().c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
@@ -392,6 +403,7 @@ bool exists(const RootedPath& place)
 
 bool can_write(const RootedPath& place)
 {
+    const FileCallRuns runs;
     note_file_call(FileCall::look, place);
     // Of a link, whatever it leads to: who opens it hears that it is one.
     return faccessat(place.root(), place.below().c_str(), W_OK, AT_EACCESS | AT_SYMLINK_NOFOLLOW) == 0;
@@ -399,6 +411,7 @@ bool can_write(const RootedPath& place)
 
 int make_directory(const RootedPath& place)
 {
+    const FileCallRuns runs;
     const Descriptor parent = open_parent(place);
     return parent ? noted(FileCall::make, place, result_of(mkdirat(parent.get(), place.name().c_str(), 0777)))
                   : errno;
@@ -407,14 +420,19 @@ int make_directory(const RootedPath& place)
 int make_directories(const RootedPath& place)
 {
     if (place.below() != ".") {
-        if (const int error = make_directories(place.parent()); error != 0) return error;
-        if (const int error = make_directory(place); error != 0 && error != EEXIST) return error;
+        int error = make_directory(place);
+        if (error == ENOENT) {
+            error = make_directories(place.parent());
+            if (error == 0) error = make_directory(place);
+        }
+        if (error != EEXIST) return error;
     }
     return open_file(place, O_PATH | O_DIRECTORY) ? 0 : errno;
 }
 
 int rename_file(const RootedPath& from, const RootedPath& to)
 {
+    const FileCallRuns runs;
     const Descriptor source = open_parent(from);
     const Descriptor target = source ? open_parent(to) : Descriptor();
     if (!target) return errno;
@@ -424,6 +442,7 @@ int rename_file(const RootedPath& from, const RootedPath& to)
 
 int link_file(const RootedPath& from, const RootedPath& to)
 {
+    const FileCallRuns runs;
     const Descriptor source = open_parent(from);
     const Descriptor target = source ? open_parent(to) : Descriptor();
     if (!target) return errno;
@@ -433,6 +452,7 @@ int link_file(const RootedPath& from, const RootedPath& to)
 
 int make_note(const RootedPath& place, const std::string& text)
 {
+    const FileCallRuns runs;
     const Descriptor parent = open_parent(place);
     return parent ? noted(FileCall::make, place,
                           result_of(symlinkat(text.c_str(), parent.get(), place.name().c_str())))
@@ -441,6 +461,7 @@ int make_note(const RootedPath& place, const std::string& text)
 
 std::optional<std::string> read_note(const RootedPath& place)
 {
+    const FileCallRuns runs;
     const Descriptor parent = open_parent(place);
     char text[PATH_MAX];
     const ssize_t length = parent ? readlinkat(parent.get(), place.name().c_str(), text, sizeof text) : -1;
@@ -451,6 +472,7 @@ std::optional<std::string> read_note(const RootedPath& place)
 
 int remove(const RootedPath& place)
 {
+    const FileCallRuns runs;
     const Descriptor parent = open_parent(place);
     if (!parent) return errno;
     const std::string name = place.name();
@@ -487,6 +509,7 @@ NameKind kind_of(int directory, const dirent& entry)
 void read_directory(Descriptor fd, const RootedPath& directory,
                     FunctionRef<void(int directory, const dirent&)> each)
 {
+    const FileCallRuns runs;
     DIR* stream = fd ? fdopendir(fd.get()) : nullptr;
     if (stream == nullptr) {
         const int error = errno;
@@ -519,6 +542,7 @@ std::vector<std::string> read_names(Descriptor fd, const RootedPath& directory)
 // A file system that cannot sync directories counts as one that need not.
 void sync_names(const Descriptor& fd, const std::string& directory)
 {
+    const FileCallRuns runs;
     if (!fd) fail_errno(directory, "cannot open the directory");
     if (fsync(fd.get()) != 0 && errno != EINVAL) fail_errno(directory, "cannot sync the directory");
     note_on_open(FileCall::sync_names, fd.get());

@@ -3,6 +3,8 @@
 #include "base/bytes.h"
 #include "base/checksum.h"
 #include "base/files.h"
+#include "base/not_copied.h"
+#include "base/nudge.h"
 #include "base/process.h"
 #include "base/record.h"
 #include "base/system_error.h"
@@ -15,6 +17,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <numeric>
 #include <random>
 #include <unistd.h>
@@ -72,6 +75,30 @@ std::string second_name(const Probe& probe)
     return probe.path + ".2";
 }
 
+// By a file of its own in the same directory.
+class RankNudges : NotCopied {
+public:
+    explicit RankNudges(std::string path) : path_(std::move(path))
+    {
+        const Descriptor fd = open_file(path_, O_WRONLY | O_CREAT | O_EXCL);
+        made_ = static_cast<bool>(fd);
+        if (!fd || !Nudger::may_help(fd.get())) return;
+        nudger_ = std::make_unique<Nudger>(path_);
+        runs_ = std::make_unique<FileCallRuns>();
+    }
+    ~RankNudges()
+    {
+        nudger_.reset();
+        if (made_) unlink(path_.c_str());
+    }
+
+private:
+    const std::string path_;
+    bool made_;
+    std::unique_ptr<Nudger> nudger_;
+    std::unique_ptr<FileCallRuns> runs_; // all the time
+};
+
 // Whether a listing of the directory has the second name.
 bool is_listed(const Probe& probe)
 {
@@ -119,7 +146,7 @@ PlaceOfGroup place_of_group(Communicator& communicator, const std::string& locat
 {
     const std::uint32_t most = most_ranks_of_a_machine(communicator);
     const bool several_machines = most < static_cast<std::uint32_t>(communicator.size());
-    if (!capabilities_of(location).directory || !several_machines) return {location, most};
+    if (!capabilities_of(location).directory || !several_machines) return {location, most, nullptr};
     Probe probe; // rank 0's
     const std::vector<std::byte> word = on_root(communicator, [&] {
         std::vector<std::byte> bytes;
@@ -155,6 +182,7 @@ PlaceOfGroup place_of_group(Communicator& communicator, const std::string& locat
             unlink(probe.path.c_str());
         }
     } const remove{probe};
+    const auto nudges = probe.path.empty() ? nullptr : std::make_shared<const RankNudges>(probe.path + ".3");
     const std::string directory = told.path.substr(0, told.path.rfind('/'));
     Descriptor opened;
     all_together(communicator, [&] {
@@ -207,7 +235,7 @@ PlaceOfGroup place_of_group(Communicator& communicator, const std::string& locat
                                     " what another machine has added to a file (docs/nodes.md, rule 6: mount "
                                     "options)");
     });
-    return {where, most};
+    return {where, most, nudges};
 }
 
 } // namespace stepstore

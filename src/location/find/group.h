@@ -5,6 +5,8 @@
 
 #include "comm/communicator.h"
 
+#include <cstdint>
+#include <memory>
 #include <string>
 
 namespace stepstore {
@@ -13,6 +15,9 @@ struct PlaceOfGroup {
     std::string location;
     // Of the machine that has the most of them. It is that of all ranks if they run on one machine.
     std::uint32_t ranks_of_a_machine;
+    // As long as this lives, rank 0 nudges the server of the file system (base/nudge.h). Keep it until all
+    // ranks have opened what rank 0 makes there: they may wait for the server, and cannot nudge it.
+    std::shared_ptr<const void> nudges;
 };
 // Collective, before anything is made or opened. The location that the group is to use: the same, except for
 // a path without a pool and ranks on several machines. Then it is shared:PATH, of a pool in files.

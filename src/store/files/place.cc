@@ -152,10 +152,12 @@ Place::Place(std::string path, Header header)
                                " is missing: put it back from a copy");
     }
     local_ = belongs_to_machine(root_);
+    begin_nudges();
 }
 
 Place::~Place()
 {
+    if (nudges_.generation != process_generation()) (void)nudges_.nudger.release(); // the parent's
     if (temporary_.generation != process_generation()) return; // there is none, or it is the parent's
     remove(temporary_.directory / owner_name);
     remove(temporary_.directory); // what it still holds is for a repair
@@ -176,10 +178,20 @@ void Place::require_current() const
     if (!is_current()) fail(DER_STALE, "pool " + path_ + " was destroyed: close the handle");
 }
 
+void Place::begin_nudges() const
+{
+    if (nudges_.generation == process_generation()) return;
+    (void)nudges_.nudger.release(); // the parent's
+    nudges_.generation = process_generation();
+    if (!file_calls_are_watched() && Nudger::may_help(root_.root()))
+        nudges_.nudger = std::make_unique<Nudger>(path_);
+}
+
 RootedPath Place::temporary() const
 {
     const std::lock_guard lock(held_over_fork(ForkLock::containers));
     if (temporary_.generation != process_generation()) {
+        begin_nudges();
         const RootedPath directory = root_ / "temporary" / random_token();
         if (const int error = make_directories(directory); error != 0)
             throw system_error(error, "pool " + path_, "cannot make a directory for temporary files");
@@ -212,6 +224,7 @@ void Place::make(const RootedPath& file, const std::vector<Bytes>& pieces) const
 void Place::reach_readers(int fd, const std::string& where) const
 {
     if (local_ && header_.durability == Durability::process) return;
+    const FileCallRuns runs;
     if (fdatasync(fd) != 0) fail_errno(where, "cannot sync the file");
     note_on_open(FileCall::sync, fd);
 }

@@ -30,6 +30,7 @@
 
 #include "base/files.h"
 #include "base/not_copied.h"
+#include "base/nudge.h"
 #include "base/process.h"
 #include "base/text.h"
 #include "store/store.h"
@@ -102,12 +103,19 @@ private:
         RootedPath directory;
         std::uint64_t next = 0;
     };
+    struct Nudges {
+        std::uint64_t generation = 0; // of the process that it belongs to
+        std::unique_ptr<Nudger> nudger;
+    };
+    // By the pool's directory, in which no names are made once the pool is there.
+    void begin_nudges() const;
 
     const std::string path_;
     const Header header_;
     RootedPath root_;
     std::string host_;
     bool local_ = false;
+    mutable Nudges nudges_;       // guarded by ForkLock::containers
     mutable Temporary temporary_; // guarded by ForkLock::containers
     std::multiset<Uuid> open_;    // guarded by ForkLock::containers
 };

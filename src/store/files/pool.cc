@@ -282,8 +282,8 @@ std::shared_ptr<Pool> create(const std::string& path, const PoolOptions& options
                  "there is a pool at " + path + " already (files): open it, or choose another path");
         }
         if (failed != 0) throw system_error(failed, pool, "cannot make it");
+        remove(draft); // before the sync, so that those who look at the header need not wait
         place->sync_names(directory);
-        remove(draft);
         registry()[path] = place;
         return std::make_shared<FilesPool>(std::move(place), Access::read_write);
     } catch (...) {
