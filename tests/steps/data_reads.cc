@@ -102,6 +102,7 @@ protected:
         for (const Get& get : gets)
             expect(get);
         EXPECT_EQ(reads.bytes(), reader->bytes);
+        EXPECT_EQ(reads.verified(), sums != nullptr || reads.bytes() == 0);
     }
 
     const Dims origin{0, 0}, shape{rows, columns};
@@ -157,6 +158,18 @@ TEST_F(DataReadsTest, AnyBoxesOfSeveralRanks)
         run_and_expect(gets);
         if (HasFatalFailure()) return;
     }
+}
+
+TEST_F(DataReadsTest, OneBlockWithoutChecksumsIsNotVerified)
+{
+    std::vector<Get> gets{{{0, 0}, {rows, columns}, {}}, {{0, 0}, {rows, columns}, {}}};
+    add(gets[0]);
+    sum_up();
+    add(gets[1], 1);
+    reads.run([&](std::span<DataRequest> requests) { reader->read(requests); });
+    EXPECT_FALSE(reads.verified());
+    expect(gets[0]);
+    expect(gets[1]);
 }
 
 TEST_F(DataReadsTest, AnyBoxesOfVerifiedPieces)

@@ -204,6 +204,8 @@ void DataReads::run(FunctionRef<void(std::span<DataRequest>)> read)
     requests_ = requests.size();
     if (!requests.empty()) read(requests);
     std::vector<std::byte> raw;
+    verified_ = std::ranges::all_of(
+        fetches, [](const Fetch& fetch) { return fetch.sums != nullptr || fetch.packed != nullptr; });
     for (const Fetch& fetch : fetches)
         verify(fetch, read);
     for (const Fetch& fetch : fetches) {

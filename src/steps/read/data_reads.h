@@ -53,6 +53,8 @@ public:
     // Of the last run: as stored.
     std::uint64_t bytes() const { return bytes_; }
     std::uint64_t requests() const { return requests_; }
+    // Whether checksums of the metadata showed that the last run() read what the writer had written.
+    bool verified() const { return verified_; }
 
 private:
     struct Segment { // what is read in one piece
@@ -101,6 +103,7 @@ private:
     std::map<std::pair<DataPlace, std::uint64_t>, Packed> compressed_; // by place, and where in its data
     std::uint64_t bytes_ = 0;
     std::uint64_t requests_ = 0;
+    bool verified_ = false;
     std::vector<Segment>* current_ = nullptr;
 };
 

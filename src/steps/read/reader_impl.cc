@@ -332,7 +332,8 @@ void Reader::Impl::perform_gets()
     }
     profile.data_bytes += reads->bytes();
     profile.data_requests += reads->requests();
-    stream->require_current();
+    // What matches the metadata is of this stream. Else it may be what replaced it.
+    if (!reads->verified()) stream->require_current();
 }
 
 void Reader::Impl::keep_profile()
