@@ -420,12 +420,8 @@ int make_directory(const RootedPath& place)
 int make_directories(const RootedPath& place)
 {
     if (place.below() != ".") {
-        int error = make_directory(place);
-        if (error == ENOENT) {
-            error = make_directories(place.parent());
-            if (error == 0) error = make_directory(place);
-        }
-        if (error != EEXIST) return error;
+        if (const int error = make_directories(place.parent()); error != 0) return error;
+        if (const int error = make_directory(place); error != 0 && error != EEXIST) return error;
     }
     return open_file(place, O_PATH | O_DIRECTORY) ? 0 : errno;
 }
