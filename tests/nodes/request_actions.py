@@ -6,6 +6,7 @@ import numpy as np
 import stepstore
 
 writers: dict[str, stepstore.Writer] = {}
+readers: dict[str, stepstore.Steps] = {}
 
 
 def write_steps(location: str, steps: int, cells: int) -> None:
@@ -17,3 +18,11 @@ def write_steps(location: str, steps: int, cells: int) -> None:
             step["number"] = np.int64(number)
             if cells:
                 step["cells"] = np.full(cells, number, dtype="f8")
+
+
+def read_steps(location: str, first: int, steps: int) -> None:
+    """Goes on with the same reader, which opens a stream of as many whole steps as there are now."""
+    if location not in readers:
+        readers[location] = stepstore.open_steps(location)
+    for number in range(first, first + steps):
+        assert (readers[location].read("cells", number) == number).all()
