@@ -62,15 +62,25 @@ wait "$killer"
 killer=
 ! wait "$analysis" || die "the analysis did not notice that the simulation died"
 grep '^analysis:' "$demo/killed/analysis.err"
-whole=$("${observe[@]}" "${stepstore[@]}" steps "$shared/killed" --json | "$python" -c \
-    'import json, sys; print(json.load(sys.stdin)["steps"])')
+whole_steps() {
+    "${observe[@]}" "${stepstore[@]}" steps "$shared/killed" --json |
+        "$python" -c 'import json, sys; print(json.load(sys.stdin)["steps"])'
+}
+whole=$(whole_steps)
 say "$whole whole steps are there, $(read_steps) were read"
 [[ $whole -ge $(read_steps) && $whole -lt $outputs ]] || die "steps are missing"
 "$bed" "$state" start A
 launch=("$bed" "$state" mpirun --on B "$ranks")
 observe=("$bed" "$state" run A)
 say "machine A boots again and reads; the simulation goes on with step $((whole * plotgap)) on B alone:"
-follow killed "$bin/gray-scott-mpi" "$steps" --quiet restart=1 >"$demo/analysis.log"
+(simulate killed "$bin/gray-scott-mpi" "$steps" restart=1) &
+simulation=$!
+# A reader that came before the simulation has taken over would be told that the old writer died.
+until [[ $(whole_steps) -gt $whole ]]; do
+    kill -0 "$simulation" 2>/dev/null || break
+done
+(analyse killed --quiet >"$demo/analysis.log") || die "the analysis failed: $demo/killed/analysis.err"
+wait "$simulation" || die "the simulation failed: $demo/killed/simulation.log"
 grep '^gray-scott:' "$demo/killed/simulation.log" || true
 report same "$demo/bp5" "$demo/killed" || status=$?
 "${observe[@]}" "${stepstore[@]}" pool check "$shared/killed" || status=$?
