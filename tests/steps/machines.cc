@@ -8,6 +8,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <sched.h>
 #include <sys/mount.h>
 #include <unistd.h>
@@ -80,6 +81,26 @@ TEST_F(StepsMachines, MakeAPoolInFilesTogether)
 
 // The ranks of each machine have a metadata object together, also if they are not equally many. A
 // writer that appends later keeps that, on any number of machines.
+// Also if a job was killed while it looked whether its machines share the directory.
+TEST_F(StepsMachines, MakeAPoolInAnEmptyDirectory)
+{
+    const std::filesystem::path pool = directory / "pool";
+    for (const bool after_a_killed_one : {false, true}) {
+        std::filesystem::create_directory(pool);
+        const std::filesystem::path left = pool / ".stepstore-3735928559.4.2";
+        if (after_a_killed_one) std::ofstream(left) << "3735928559.4.";
+        const auto ends = run_processes(ranks, [&](std::shared_ptr<Communicator> communicator) {
+            return write(communicator, communicator->rank() < 2 ? "first" : "second", pool);
+        });
+        EXPECT_EQ(ends, std::vector<int>(ranks, 0));
+        EXPECT_EQ(std::filesystem::exists(left), after_a_killed_one);
+        std::filesystem::remove(left);
+        for (const auto& entry : std::filesystem::directory_iterator(pool))
+            EXPECT_FALSE(entry.path().filename().string().starts_with('.')) << entry.path();
+        std::filesystem::remove_all(pool);
+    }
+}
+
 TEST_F(StepsMachines, HaveAMetadataObjectEach)
 {
     constexpr std::uint64_t steps = 3;

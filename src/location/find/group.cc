@@ -19,6 +19,7 @@
 #include <map>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <random>
 #include <unistd.h>
 
@@ -60,7 +61,7 @@ Probe make_probe(const fs::path& directory)
     Probe probe;
     for (int word = 0; word < 4; ++word)
         probe.content += std::to_string(random()) + ".";
-    probe.path = (directory / (".stepstore-" + probe.content.substr(0, 24))).string();
+    probe.path = (directory / (probe_prefix + probe.content.substr(0, 24))).string();
     const Descriptor fd = open_file(probe.path, O_WRONLY | O_CREAT | O_EXCL);
     if (!fd) fail_errno(probe.path, "cannot make a file to see whether all machines share the directory");
     const int error = write_all(fd.get(), {as_bytes(probe.content)}, 0);
@@ -75,28 +76,28 @@ std::string second_name(const Probe& probe)
     return probe.path + ".2";
 }
 
-// By a file of its own in the same directory.
+// Where that may help: by a file of its own in the same directory.
 class RankNudges : NotCopied {
 public:
-    explicit RankNudges(std::string path) : path_(std::move(path))
+    explicit RankNudges(const Probe& probe) : path_(probe.path + ".3")
     {
-        const Descriptor fd = open_file(path_, O_WRONLY | O_CREAT | O_EXCL);
-        made_ = static_cast<bool>(fd);
+        const Descriptor fd = open_file(probe.path, O_RDONLY);
         if (!fd || !Nudger::may_help(fd.get())) return;
-        nudger_ = std::make_unique<Nudger>(path_);
-        runs_ = std::make_unique<FileCallRuns>();
+        if (!open_file(path_, O_WRONLY | O_CREAT | O_EXCL)) return;
+        nudger_.emplace(path_);
+        runs_.emplace();
     }
     ~RankNudges()
     {
+        if (!nudger_) return;
         nudger_.reset();
-        if (made_) unlink(path_.c_str());
+        unlink(path_.c_str());
     }
 
 private:
     const std::string path_;
-    bool made_;
-    std::unique_ptr<Nudger> nudger_;
-    std::unique_ptr<FileCallRuns> runs_; // all the time
+    std::optional<Nudger> nudger_;
+    std::optional<FileCallRuns> runs_; // all the time
 };
 
 // Whether a listing of the directory has the second name.
@@ -182,7 +183,7 @@ PlaceOfGroup place_of_group(Communicator& communicator, const std::string& locat
             unlink(probe.path.c_str());
         }
     } const remove{probe};
-    const auto nudges = probe.path.empty() ? nullptr : std::make_shared<const RankNudges>(probe.path + ".3");
+    const auto nudges = probe.path.empty() ? nullptr : std::make_shared<const RankNudges>(probe);
     const std::string directory = told.path.substr(0, told.path.rfind('/'));
     Descriptor opened;
     all_together(communicator, [&] {

@@ -64,11 +64,14 @@ std::string occupant(const fs::path& path)
     if (!fs::exists(there)) return {};
     if (!fs::is_directory(there)) return "a file";
     if (fs::exists(path / "md.idx", unreadable)) return "the output of ADIOS2's engine BP5 or BP4";
-    const fs::directory_iterator first(path, unreadable);
-    if (unreadable || first == fs::directory_iterator()) return {};
-    const std::string name = first->path().filename().string();
-    return is_pool_to_be(path, name) ? std::string()
-                                     : "a directory that is no pool (it holds '" + name + "')";
+    for (fs::directory_iterator entry(path, unreadable), end; !unreadable && entry != end;
+         entry.increment(unreadable)) {
+        const std::string name = entry->path().filename().string();
+        if (name.starts_with(probe_prefix)) continue;
+        if (is_pool_to_be(path, name)) return {};
+        return "a directory that is no pool (it holds '" + name + "')";
+    }
+    return {};
 }
 
 [[noreturn]] void refuse_place(const std::string& text, const fs::path& path, const std::string& what)

@@ -17,6 +17,10 @@
 
 namespace stepstore {
 
+// So begin the names of files that ranks make for a moment, to see whether their machines share a directory
+// (group.h). A job that is killed leaves them; a directory with nothing else counts as empty.
+inline constexpr const char* probe_prefix = ".stepstore-";
+
 struct FoundPool {
     std::string pool;         // as Pool::connect takes it
     bool pool_exists = false; // of a network: not looked at by find_pool()
