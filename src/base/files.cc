@@ -314,6 +314,14 @@ void make_file(const RootedPath& place, Bytes content)
     if (fsync(fd.get()) != 0) fail_errno(place, "cannot sync the file");
 }
 
+int resize_file(int fd, std::uint64_t bytes)
+{
+    const FileCallRuns runs;
+    while (ftruncate(fd, static_cast<off_t>(bytes)) != 0)
+        if (errno != EINTR) return errno;
+    return 0;
+}
+
 int punch_hole(int fd, std::uint64_t offset, std::uint64_t length)
 {
     const FileCallRuns runs;

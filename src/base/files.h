@@ -101,6 +101,8 @@ std::int64_t read_all(int fd, const std::vector<MutableBytes>& into, std::uint64
 std::optional<std::string> read_text(int fd, std::size_t most = 4096);
 // A file that was not there, with this content, synced. Throws.
 void make_file(const RootedPath& place, Bytes content);
+// ftruncate(2), again after EINTR. 0 or the errno.
+int resize_file(int fd, std::uint64_t bytes);
 // Gives the room of these bytes of a file back. 0 or the errno: EOPNOTSUPP where the file system keeps it.
 int punch_hole(int fd, std::uint64_t offset, std::uint64_t length);
 

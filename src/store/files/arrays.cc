@@ -244,8 +244,9 @@ void FilesContainer::array_set_size(const ObjectId& oid, const ArrayAttributes& 
     pool_->require_write("array_set_size");
     const ByteSpan bytes = bytes_of({0, cells}, attributes, named(oid));
     const auto opened = array(oid, true);
-    if (ftruncate(opened->fd.get(), static_cast<off_t>(bytes.end)) != 0)
-        fail_errno("pool " + place_->path() + ", " + named(oid), "cannot set the size of the array");
+    if (const int error = resize_file(opened->fd.get(), bytes.end); error != 0)
+        throw system_error(error, "pool " + place_->path() + ", " + named(oid),
+                           "cannot set the size of the array");
     place_->reach_readers(opened->fd.get(), named(oid));
 }
 
@@ -280,8 +281,8 @@ void FilesContainer::array_punch(const ObjectId& oid, const ArrayAttributes& att
             throw system_error(error, name, "cannot punch a hole into the array");
         }
     }
-    if (shorter && ftruncate(opened->fd.get(), static_cast<off_t>(size)) != 0)
-        fail_errno("pool " + place_->path() + ", " + name, "cannot shorten the array");
+    if (const int error = shorter ? resize_file(opened->fd.get(), size) : 0; error != 0)
+        throw system_error(error, "pool " + place_->path() + ", " + name, "cannot shorten the array");
     place_->reach_readers(opened->fd.get(), name);
 }
 

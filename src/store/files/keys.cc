@@ -174,7 +174,7 @@ void Keys::retire(const RootedPath& bucket, const std::string& name, const Versi
     if (versions.numbers.empty()) return;
     if (!versions.removed) {
         const Descriptor last = open_file(version(versions.greatest()), O_WRONLY);
-        if (last && size_of(last.get(), bucket) > worth_cutting) (void)!ftruncate(last.get(), 0);
+        if (last && size_of(last.get(), bucket) > worth_cutting) resize_file(last.get(), 0);
     }
     if (versions.greatest() + 1 <= kept + 1) return;
     for (const std::uint64_t number : versions.numbers) {
