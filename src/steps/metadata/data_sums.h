@@ -33,7 +33,7 @@ class DataSums {
 public:
     // ---- of a writer, for the step that is open
     void clear();
-    // What is written there: the next bytes of `memory`. Ranges do not overlap in a step.
+    // The next bytes of `memory` are written there. Ranges do not overlap in a step.
     void add(const DataSpan& range, MemoryPieces& memory);
     void add(const DataSums& others); // of the same step
     bool empty() const { return ranges_.empty(); }
