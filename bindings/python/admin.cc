@@ -47,6 +47,7 @@ nb::dict to_dict(const PoolInfo& pool)
     info["containers"] = pool.containers;
     info["space_total"] = pool.space_total;
     info["space_free"] = pool.space_free;
+    if (pool.files != 0) info["files"] = pool.files;
     nb::list targets;
     for (const TargetInfo& target : pool.targets)
         targets.append(to_dict(target));
@@ -151,6 +152,10 @@ nb::list pool_compact(const std::string& pool)
         one["index_after"] = target.index_after;
         one["bulk_before"] = target.bulk_before;
         one["bulk_after"] = target.bulk_after;
+        if (target.files_before != 0) {
+            one["files_before"] = target.files_before;
+            one["files_after"] = target.files_after;
+        }
         result.append(one);
     }
     return result;

@@ -85,6 +85,9 @@ struct stepstore_pool_info {
     uint64_t space_free;
     const struct stepstore_target_info* targets;
     uint32_t targets_nr;
+    /* Of a pool in files, by stepstore_pool_describe(): its files, notes and directories. Then the bytes of
+     * its one target are counted too. 0: of another pool, or not counted. */
+    uint64_t files;
 };
 typedef int (*stepstore_pool_cb)(const struct stepstore_pool_info* pool, void* arg);
 /* Pools in a directory. NULL: the root directory, which need not be there. */
@@ -123,11 +126,13 @@ struct stepstore_compacted {
     uint32_t target; /* UINT32_MAX: the pool's metadata */
     uint64_t index_before, index_after;
     uint64_t bulk_before, bulk_after;
+    uint64_t files_before, files_after; /* of a pool in files; else 0 */
 };
 typedef int (*stepstore_compacted_cb)(const struct stepstore_compacted* target, void* arg);
 /* Gives back space that nothing needs, while others use the pool. Calls `each` for every target, and last for
  * the pool's metadata. -DER_CSUM where an index is damaged: stepstore_pool_check() says what can be saved.
- * -DER_NO_PERM: the pool cannot be written. */
+ * -DER_NO_PERM: the pool cannot be written. A pool in files has one entry, UINT32_MAX, and others may only
+ * read it meanwhile: -DER_BUSY. */
 STEPSTORE_API int stepstore_pool_compact(const char* pool, stepstore_compacted_cb each, void* arg);
 
 struct stepstore_object_info {

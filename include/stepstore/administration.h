@@ -37,6 +37,7 @@ struct PoolInfo {
     std::uint64_t containers = 0;
     std::uint64_t space_total = 0; // of the file system, bytes
     std::uint64_t space_free = 0;
+    std::uint64_t files = 0; // of a pool in files, by describe_pool(); else 0
     std::vector<TargetInfo> targets;
 };
 
@@ -65,6 +66,7 @@ struct CheckSummary {
 struct CompactedTarget {
     std::uint64_t index_before = 0, index_after = 0; // bytes
     std::uint64_t bulk_before = 0, bulk_after = 0;
+    std::uint64_t files_before = 0, files_after = 0; // of a pool in files
 };
 
 struct ContainerInfo {

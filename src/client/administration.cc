@@ -67,6 +67,7 @@ PoolInfo info_of(const stepstore_pool_info& pool)
     info.containers = pool.containers;
     info.space_total = pool.space_total;
     info.space_free = pool.space_free;
+    info.files = pool.files;
     for (std::uint32_t i = 0; i < pool.targets_nr; ++i) {
         const stepstore_target_info& target = pool.targets[i];
         info.targets.push_back({target.index_bytes, target.bulk_bytes, target.updates, target.fetches,
@@ -197,7 +198,8 @@ std::vector<CompactedTarget> compact_pool(const std::string& location)
     const Library& library = library_of(location, "compact");
     std::vector<CompactedTarget> targets;
     Walk<stepstore_compacted> walk([&](const auto& one) {
-        targets.push_back({one.index_before, one.index_after, one.bulk_before, one.bulk_after});
+        targets.push_back({one.index_before, one.index_after, one.bulk_before, one.bulk_after,
+                           one.files_before, one.files_after});
     });
     walk.end(library, library.pool_compact(location.c_str(), &walk.callback, &walk),
              [&] { return "compact pool " + location; });

@@ -60,12 +60,16 @@ stepstore_pool_info describe_pool(const store::PoolInfo& info, std::vector<steps
     pool.space_free = info.space_free;
     pool.targets = targets.data();
     pool.targets_nr = static_cast<std::uint32_t>(targets.size());
+    pool.files = info.files;
     return pool;
 }
 
-int give_pool(const std::string& path, stepstore_pool_cb each, void* arg)
+// measured: with what takes a walk over all files of a pool in files.
+int give_pool(const std::string& path, bool measured, stepstore_pool_cb each, void* arg)
 {
-    const auto info = store::Pool::open(path, store::Access::read_only)->query();
+    const auto opened = store::Pool::open(path, store::Access::read_only);
+    auto info = opened->query();
+    if (measured) opened->measure(info);
     std::vector<stepstore_target_info> targets;
     const stepstore_pool_info pool = describe_pool(info, targets);
     return each(&pool, arg);
@@ -189,7 +193,7 @@ int stepstore_pool_list(const char* root, stepstore_pool_cb each, void* arg)
         for (const auto& path : store::Pool::list(below)) {
             std::string why; // one pool that cannot be opened does not hide the others
             try {
-                if (const int rc = give_pool(path, each, arg)) return rc;
+                if (const int rc = give_pool(path, false, each, arg)) return rc;
                 continue;
             } catch (const Error& error) {
                 why = error.what();
@@ -207,7 +211,7 @@ int stepstore_pool_describe(const char* pool, stepstore_pool_cb each, void* arg)
 {
     return administer("stepstore_pool_describe", [&] {
         require_callback(each);
-        return give_pool(find_pool(pool), each, arg);
+        return give_pool(find_pool(pool), true, each, arg);
     });
 }
 
@@ -238,8 +242,12 @@ int stepstore_pool_compact(const char* pool, stepstore_compacted_cb each, void* 
             const auto& target = targets[index];
             const bool meta = index + 1 == targets.size();
             const stepstore_compacted compacted = {meta ? UINT32_MAX : static_cast<std::uint32_t>(index),
-                                                   target.index_before, target.index_after,
-                                                   target.bulk_before, target.bulk_after};
+                                                   target.index_before,
+                                                   target.index_after,
+                                                   target.bulk_before,
+                                                   target.bulk_after,
+                                                   target.files_before,
+                                                   target.files_after};
             if (const int rc = each(&compacted, arg)) return rc;
         }
         return 0;

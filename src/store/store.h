@@ -56,6 +56,7 @@ struct PoolInfo {
     std::uint64_t space_total = 0; // of the file system, bytes
     std::uint64_t space_free = 0;
     std::uint64_t containers = 0;
+    std::uint64_t files = 0; // of a pool in files; see Pool::measure()
 };
 
 struct ContainerInfo {
@@ -91,6 +92,7 @@ struct CheckReport {
 struct Compaction {
     std::uint64_t index_before = 0, index_after = 0;
     std::uint64_t bulk_before = 0, bulk_after = 0;
+    std::uint64_t files_before = 0, files_after = 0; // of a pool in files
 };
 
 struct CheckOptions {
@@ -113,6 +115,8 @@ public:
 
     virtual ~Pool() = default;
     virtual PoolInfo query() = 0; // opens every target
+    // Adds what a walk over a pool in files tells: the bytes of keys (index) and arrays (bulk), and files.
+    virtual void measure(PoolInfo&) {}
     virtual const Uuid& uuid() const = 0;
     virtual unsigned targets() const = 0;
     virtual std::vector<ContainerInfo> containers() = 0;

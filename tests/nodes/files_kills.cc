@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <map>
 #include <sys/mman.h>
 #include <thread>
 
@@ -98,6 +99,58 @@ TEST(FilesKills, NoAcknowledgedUpdateIsLostAndNoneIsDoneTwice)
         EXPECT_LE(successes, 1U);
     Pool::check(path, {.data = true, .repair = true});
     EXPECT_EQ(Pool::check(path, {}).reclaimable_bytes, 0U) << "a repair leaves nothing";
+}
+
+// At any instant each key has its value: from its own file, or from the packed one.
+TEST(FilesKills, ACompactionThatIsKilledLosesNothing)
+{
+    const TemporaryDirectory directory;
+    const std::string path = directory / "pool";
+    PoolOptions options;
+    options.backend = "files";
+    std::map<std::string, std::vector<std::byte>> expected[2];
+    {
+        const auto container = Pool::create(path, options)->create_container(uuid_of(1), "test", {});
+    }
+    std::mt19937 random(5);
+    int finished = 0, cut = 0;
+    for (std::uint64_t round = 1; round <= 24; ++round) {
+        {
+            const auto container = Pool::open(path, Access::read_write)->open_container("test");
+            for (std::uint64_t object = 0; object < 2; ++object) {
+                for (int update = 0; update < 40; ++update) {
+                    const std::string key = "key-" + std::to_string(random() % 120);
+                    auto value = pattern(random() % 3000, round);
+                    if (random() % 4 == 0) {
+                        container->kv_remove(kv_object(object), as_bytes(key));
+                        expected[object].erase(key);
+                    } else {
+                        container->kv_put(kv_object(object), as_bytes(key), value);
+                        expected[object][key] = std::move(value);
+                    }
+                }
+            }
+        }
+        const pid_t child = start_child([&] {
+            Pool::open(path, Access::read_write)->compact();
+            return 0;
+        });
+        std::this_thread::sleep_for(std::chrono::microseconds(random() % 30'000));
+        kill(child, SIGKILL);
+        ++(end_of(child) == 0 ? finished : cut);
+        const auto container = Pool::open(path, Access::read_only)->open_container("test");
+        for (std::uint64_t object = 0; object < 2; ++object) {
+            std::map<std::string, std::vector<std::byte>> found;
+            for (const std::string& key : list_keys(*container, kv_object(object)))
+                found[key] = kv_read(*container, kv_object(object), as_bytes(key)).value();
+            ASSERT_EQ(found, expected[object]) << "round " << round << ", object " << object;
+        }
+        ASSERT_TRUE(undamaged(Pool::check(path, {.data = true, .repair = round % 3 == 0})));
+    }
+    EXPECT_GT(cut, 0);
+    Pool::check(path, {.data = true, .repair = true});
+    EXPECT_EQ(Pool::check(path, {}).reclaimable_bytes, 0U);
+    Pool::open(path, Access::read_write)->compact();
 }
 
 } // namespace

@@ -209,6 +209,176 @@ TEST_F(FilesPool, RemovedKeysStayRemovedAndCompactingDropsTheirNames)
     pool->compact();
 }
 
+// A key-value object of which some keys were replaced, some removed, and some are long.
+void fill(Container& container, const ObjectId& oid, int keys)
+{
+    for (int key = 0; key < keys; ++key) {
+        const std::string name =
+            key % 7 == 3 ? std::string(200, 'k') + std::to_string(key) : "key/" + std::to_string(key);
+        const auto number = static_cast<std::uint64_t>(key);
+        container.kv_put(oid, as_bytes(name), pattern(10 + number % 900, number));
+        if (key % 3 == 0) container.kv_put(oid, as_bytes(name), pattern(20 + number % 900, number + 1));
+        if (key % 5 == 0) container.kv_remove(oid, as_bytes(name));
+    }
+}
+
+std::map<std::string, std::vector<std::byte>> content(Container& container, const ObjectId& oid)
+{
+    std::map<std::string, std::vector<std::byte>> found;
+    for (const std::string& key : list_keys(container, oid))
+        found[key] = kv_read(container, oid, as_bytes(key)).value_or(std::vector<std::byte>{});
+    return found;
+}
+
+TEST_F(FilesPool, CompactingPutsTheKeysOfAnObjectIntoOneFile)
+{
+    fill(*container, kv_object(1), 300);
+    const auto before = content(*container, kv_object(1));
+    ASSERT_EQ(before.size(), 240U);
+    const std::uint64_t names = files("").size();
+    const auto told = pool->compact();
+    ASSERT_EQ(told.size(), 1U);
+    EXPECT_EQ(files("@").size(), 1U) << "the label of the container";
+    EXPECT_EQ(files("packed").size(), 1U);
+    EXPECT_LT(files("").size(), names / 10);
+    EXPECT_EQ(told[0].files_before - told[0].files_after, names - files("").size());
+    EXPECT_LT(told[0].index_after, told[0].index_before);
+    EXPECT_EQ(content(*container, kv_object(1)), before);
+    EXPECT_EQ(found_in_check(), "");
+    // Nothing to do: nothing is done.
+    const auto file = files("packed");
+    pool->compact();
+    EXPECT_EQ(files("packed"), file);
+}
+
+TEST_F(FilesPool, PackedKeysAreReplacedRemovedAndComparedAsOthers)
+{
+    fill(*container, kv_object(1), 100);
+    pool->compact();
+    auto expected = content(*container, kv_object(1));
+    const auto one = as_bytes("key/1"), two = as_bytes("key/2"), four = as_bytes("key/4");
+    std::vector<std::byte> room(4096);
+    Replaced replaced{room, {}};
+    EXPECT_EQ(der_of([&] { container->kv_put(kv_object(1), one, one, Condition::must_not_exist); }),
+              DER_EXIST);
+    EXPECT_EQ(der_of([&] { container->kv_put(kv_object(1), one, one, Precondition::equals(two)); }),
+              DER_MISMATCH);
+    container->kv_put(kv_object(1), one, to_bytes("new"), Precondition::equals(expected["key/1"]), &replaced);
+    EXPECT_EQ(replaced.size, expected["key/1"].size());
+    EXPECT_TRUE(std::ranges::equal(Bytes(room).first(expected["key/1"].size()), expected["key/1"]));
+    EXPECT_TRUE(container->kv_remove(kv_object(1), two));
+    EXPECT_FALSE(container->kv_remove(kv_object(1), two));
+    EXPECT_TRUE(container->kv_remove(kv_object(1), four));
+    container->kv_put(kv_object(1), four, to_bytes("again"), Condition::must_not_exist);
+    EXPECT_EQ(der_of([&] { container->kv_put(kv_object(1), two, two, Condition::must_exist); }),
+              DER_NONEXIST);
+    container->kv_put(kv_object(1), as_bytes("key/0"), to_bytes("it was removed before"));
+    for (int round = 0; round < 30; ++round)
+        container->kv_put(kv_object(1), as_bytes("key/8"), pattern(100, static_cast<std::uint64_t>(round)));
+    EXPECT_LE(files("key%2f8@").size(), 10U);
+    expected["key/1"] = to_bytes("new");
+    expected.erase("key/2");
+    expected["key/4"] = to_bytes("again");
+    expected["key/0"] = to_bytes("it was removed before");
+    expected["key/8"] = pattern(100, 29);
+    EXPECT_EQ(content(*container, kv_object(1)), expected);
+    EXPECT_EQ(found_in_check(), "");
+    pool->compact();
+    EXPECT_EQ(files("packed").size(), 1U);
+    EXPECT_EQ(content(*container, kv_object(1)), expected);
+    close();
+    open();
+    EXPECT_EQ(content(*container, kv_object(1)), expected);
+    container->punch(kv_object(1));
+    EXPECT_FALSE(container->holds(kv_object(1), latest));
+    EXPECT_EQ(files("packed").size(), 0U);
+}
+
+TEST_F(FilesPool, AListingGoesOnWhereItWasWhenTheKeysArePackedMeanwhile)
+{
+    fill(*container, kv_object(1), 300);
+    auto before = list_keys(*container, kv_object(1));
+    std::ranges::sort(before);
+    const auto reader = Pool::open(path, Access::read_only)->open_container("test");
+    std::multiset<std::string> seen;
+    ListPosition position;
+    for (int part = 0; !position.done; ++part) {
+        int count = 0;
+        reader->kv_list(kv_object(1), position,
+                        [&](Bytes key) {
+                            if (++count > 17) return false; // it comes again
+                            seen.emplace(as_text(key));
+                            return true;
+                        },
+                        latest, {});
+        if (part == 3) pool->compact();
+    }
+    EXPECT_EQ(std::vector<std::string>(seen.begin(), seen.end()), before);
+}
+
+TEST_F(FilesPool, DamageInPackedKeysIsFoundAndNamed)
+{
+    for (int key = 0; key < 100; ++key)
+        container->kv_put(kv_object(1), as_bytes("key-" + std::to_string(key)), pattern(1000, 1));
+    pool->compact();
+    const fs::path file = files("packed").at(0);
+    const std::string whole = [&] {
+        std::ifstream in(file, std::ios::binary);
+        return std::string(std::istreambuf_iterator<char>(in), {});
+    }();
+    const auto write = [&](const std::string& bytes) {
+        std::ofstream(file, std::ios::binary | std::ios::trunc) << bytes;
+    };
+    for (const std::size_t at : {std::size_t{30}, whole.size() / 2, whole.size() - 5}) {
+        std::string bytes = whole;
+        bytes[at] = static_cast<char>(bytes[at] ^ 1);
+        write(bytes);
+        EXPECT_NE(found_in_check(), "") << "byte " << at;
+        EXPECT_EQ(der_of([&] { content(*container, kv_object(1)); }), DER_CSUM) << "byte " << at;
+    }
+    write(whole.substr(0, whole.size() / 2));
+    EXPECT_NE(found_in_check(), "");
+    fs::remove(file);
+    EXPECT_NE(found_in_check().find("is missing"), std::string::npos);
+    EXPECT_EQ(der_of([&] { kv_read(*container, kv_object(1), as_bytes("key-1")); }), DER_CSUM);
+    EXPECT_EQ(der_of([&] { list_keys(*container, kv_object(1)); }), DER_CSUM);
+    EXPECT_EQ(der_of([&] { container->kv_put(kv_object(1), as_bytes("key-1"), to_bytes("x")); }), DER_CSUM);
+    write(whole);
+    EXPECT_EQ(found_in_check(), "");
+    EXPECT_EQ(content(*container, kv_object(1)).size(), 100U);
+}
+
+TEST_F(FilesPool, NobodyUpdatesWhileTheMarkOfACompactionIsThere)
+{
+    container->kv_put(kv_object(1), as_bytes("key"), as_bytes("value"));
+    close();
+    const fs::path mark =
+        fs::path(path) / store::text(Pool::open(path, Access::read_only)->uuid()) / "compacting";
+    int ready[2], go[2];
+    ASSERT_EQ(pipe(ready) + pipe(go), 0);
+    const pid_t other = start_child([&] { // stands for one that compacts: it has the same record as a mark
+        Pool::open(path, Access::read_write)->open_container("test")->kv_put(kv_object(2), as_bytes("k"), {});
+        const auto own = Pool::open(path, Access::read_write);
+        own->open_container("test")->kv_put(kv_object(2), as_bytes("k"), {});
+        const auto owners = files("owner");
+        fs::copy_file(owners.at(0), mark);
+        char byte = 'x';
+        return ::write(ready[1], &byte, 1) == 1 && read(go[0], &byte, 1) == 1 ? 0 : 1;
+    });
+    char byte = 'x';
+    ASSERT_EQ(read(ready[0], &byte, 1), 1);
+    open();
+    EXPECT_EQ(der_of([&] { container->kv_put(kv_object(1), as_bytes("key"), as_bytes("new")); }), DER_BUSY);
+    EXPECT_EQ(der_of([&] { container->punch(kv_object(1)); }), DER_BUSY);
+    EXPECT_EQ(der_of([&] { pool->compact(); }), DER_BUSY);
+    EXPECT_EQ(kv_read(*container, kv_object(1), as_bytes("key")), to_bytes("value"));
+    ASSERT_EQ(::write(go[1], &byte, 1), 1);
+    EXPECT_EQ(end_of(other), 0);
+    container->kv_put(kv_object(1), as_bytes("key"), as_bytes("new")); // the mark is one of a dead process
+    EXPECT_NE(found_in_check(true).find("is dead"), std::string::npos);
+    EXPECT_FALSE(fs::exists(mark));
+}
+
 TEST_F(FilesPool, ARepairRemovesWhatDeadProcessesLeft)
 {
     container->kv_put(kv_object(1), as_bytes("key"), as_bytes("value"));

@@ -139,6 +139,10 @@ def query(pool: PoolArgument, as_json: JsonOption = False) -> None:
     shown = {name: info[name] for name in ("label", "path", "uuid")}
     shown |= {"back end": f"{info['backend']}, format {info['format']}"}
     shown |= {"durability": info["durability"], "space": space}
+    if info["backend"] == "files":
+        keys, arrays = (info["targets"][0][f"{part}_bytes"] for part in ("index", "bulk"))
+        takes = f"{human_bytes(keys)} of keys and {human_bytes(arrays)} of arrays"
+        shown |= {"takes": f"{takes}, in {info['files']:,} files and directories"}
     show(facts(shown.items()))
     if info["backend"] != "files":
         show(_targets_table(info["targets"]))
@@ -242,13 +246,20 @@ def _show_findings(findings: list[dict[str, Any]], summary: dict[str, Any]) -> N
 
 @app.command()
 def compact(pool: PoolArgument, as_json: JsonOption = False) -> None:
-    """Free space that nothing needs, also while the pool is in use."""
+    """Free space that nothing needs, also while the pool is in use.
+
+    Of a pool in files: put many small files into few. No other process may write to it meanwhile."""
     check_text(pool)
     with naming(pool):
         targets = _core.pool_compact(pool)
     given_back = sum(t[f"{part}_before"] - t[f"{part}_after"] for t in targets for part in ("index", "bulk"))
     if as_json:
         emit_json({"targets": targets, "given_back_bytes": given_back})
+        return
+    files = next((t for t in targets if "files_before" in t), None)
+    if files:
+        show(f"{files['files_before']:,} files and directories became {files['files_after']:,}")
+        show(f"freed {human_bytes(max(given_back, 0))}")
         return
     columns = ["TARGET", "INDEX BEFORE", "AFTER", "BULK BEFORE", "AFTER"]
     sizes = ("index_before", "index_after", "bulk_before", "bulk_after")

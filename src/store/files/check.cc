@@ -3,12 +3,14 @@
 #include "base/system_error.h"
 #include "base/text.h"
 #include "store/failure.h"
+#include "store/files/compact.h"
 #include "store/files/container.h"
+#include "store/files/packed.h"
+#include "store/files/walk.h"
 
 #include <algorithm>
 #include <cerrno>
 #include <fcntl.h>
-#include <map>
 #include <set>
 #include <sys/stat.h>
 
@@ -17,57 +19,6 @@ namespace stepstore::store::files {
 namespace {
 
 using Severity = CheckFinding::Severity;
-
-// Bytes that a tree takes.
-std::uint64_t taken_by(const RootedPath& tree)
-{
-    const Descriptor fd = open_file(tree, O_RDONLY);
-    struct stat status {};
-    if (!fd || fstat(fd.get(), &status) != 0) return 0;
-    constexpr std::uint64_t block = 512;
-    std::uint64_t bytes = static_cast<std::uint64_t>(status.st_blocks) * block;
-    if (!S_ISDIR(status.st_mode)) return bytes;
-    for_each_name(tree, [&](const char* name, NameKind kind) {
-        if (kind == NameKind::file || kind == NameKind::directory) bytes += taken_by(tree / name);
-    });
-    return bytes;
-}
-
-// The names of the keys in a directory of keys, with the numbers of their versions.
-struct KeyVersions {
-    std::set<std::uint64_t> numbers;
-    bool removed = false; // the greatest is a note
-};
-using KeysOfBucket = std::map<std::string, KeyVersions>;
-
-// strange: called with each name that is no version.
-KeysOfBucket keys_of_bucket(const RootedPath& bucket, FunctionRef<void(const char*)> strange)
-{
-    KeysOfBucket keys;
-    for_each_name(bucket, [&](const char* file, NameKind kind) {
-        std::string_view name;
-        std::uint64_t number = 0;
-        const bool good = (kind == NameKind::file || kind == NameKind::note) &&
-                          parse_version(file, name, number) && bucket_of_name(name) == bucket.name();
-        if (!good) return strange(file);
-        KeyVersions& versions = keys[std::string(name)];
-        if (versions.numbers.empty() || number > *versions.numbers.rbegin())
-            versions.removed = kind == NameKind::note;
-        versions.numbers.insert(number);
-    });
-    return keys;
-}
-
-void for_each_bucket(const RootedPath& keys, FunctionRef<void(const RootedPath& bucket)> each)
-{
-    std::vector<std::string> names;
-    for_each_name(keys, [&](const char* name, NameKind kind) {
-        if (kind == NameKind::directory) names.emplace_back(name);
-    });
-    std::ranges::sort(names);
-    for (const std::string& name : names)
-        each(keys / name);
-}
 
 class FilesCheck {
 public:
@@ -87,6 +38,7 @@ public:
         });
         for_each_name(place_.root() / "temporary",
                       [&](const char* name, NameKind) { temporary(place_.root() / "temporary" / name); });
+        mark();
     }
 
 private:
@@ -98,7 +50,7 @@ private:
     // Space that nothing refers to.
     void reclaim(const RootedPath& tree, const std::string& where, const std::string& what)
     {
-        const std::uint64_t bytes = taken_by(tree);
+        const std::uint64_t bytes = taken_by(tree).bytes;
         report_.reclaimable_bytes += bytes;
         find(Severity::reclaimable, where, what + " (" + tree + ", " + std::to_string(bytes) + " bytes)",
              options_.repair ? "removed" : "a repair removes it");
@@ -122,6 +74,17 @@ private:
                         "temporary files of " + owner->text() + ", which cannot be seen from here",
                         "if it has ended, check the pool on its host, or remove " + directory);
         }
+    }
+
+    // Who compacts the pool, or did when it was killed.
+    void mark()
+    {
+        const RootedPath mark = place_.root() / compacting_name;
+        if (!exists(mark)) return;
+        const auto owner = place_.compacting();
+        if (!owner) return reclaim(mark, pool_, "the mark of a process that compacted the pool, and is dead");
+        find(Severity::info, pool_, owner->text() + " compacts the pool",
+             "if it has ended, remove " + mark + ": nothing is updated until then");
     }
 
     void container(const Uuid& uuid)
@@ -170,13 +133,14 @@ private:
                 }
                 used.insert(entry->data);
                 ++report_.objects;
-                object(directory / "data" / entry->data, where + ", object " + name);
+                object(directory / "data" / entry->data, where + ", object " + name, entry->packed);
             }
         });
         for_each_bucket(directory / "data", [&](const RootedPath& host) {
             for (const std::string& name : names_in(host)) {
                 if (used.contains(host.name() + "/" + name)) continue;
-                if (made_meanwhile(directory, host.name() + "/" + name)) continue;
+                // In this order: who compacts gives data their entry, and then removes the mark.
+                if (place_.compacting() || made_meanwhile(directory, host.name() + "/" + name)) continue;
                 reclaim(host / name, where, "data that no object has");
             }
         });
@@ -196,17 +160,23 @@ private:
         return found;
     }
 
-    void object(const RootedPath& data, const std::string& where)
+    void object(const RootedPath& data, const std::string& where, bool packed)
     {
         const Descriptor fd = open_file(data, O_RDONLY);
         struct stat status {};
         if (!fd || fstat(fd.get(), &status) != 0) return; // nothing was written yet
-        if (S_ISDIR(status.st_mode)) return keys(data, where);
+        if (S_ISDIR(status.st_mode)) {
+            std::set<std::string> newer;
+            keys(data, where, &newer);
+            if (packed) packed_keys(data, where, newer);
+            return;
+        }
         ++report_.records;
         report_.bytes += static_cast<std::uint64_t>(status.st_size);
     }
 
-    void keys(const RootedPath& directory, const std::string& where)
+    // found: takes the names that have versions.
+    void keys(const RootedPath& directory, const std::string& where, std::set<std::string>* found = nullptr)
     {
         for_each_bucket(directory, [&](const RootedPath& bucket) {
             const auto strange = [&](const char* name) {
@@ -214,11 +184,46 @@ private:
                      "nothing reads it; remove it");
             };
             for (const auto& [name, versions] : keys_of_bucket(bucket, strange)) {
+                if (found != nullptr) found->insert(name);
                 if (versions.removed) continue;
                 ++report_.records;
                 if (options_.data) value(bucket, name, where);
             }
         });
+    }
+
+    // The file never changes. So what is damaged in it is damaged, unless the object was removed or compacted
+    // again, and all its data with it.
+    void packed_keys(const RootedPath& directory, const std::string& where,
+                     const std::set<std::string>& newer)
+    {
+        const std::string advice = "put the file back from a copy, or put the values again";
+        try {
+            const auto file = PackedFile::open(directory, where);
+            if (!file && !exists(directory)) return;
+            if (!file) {
+                return find(Severity::damage, where,
+                            "the file of its keys is missing: " + (directory / packed_name), advice);
+            }
+            for (unsigned bucket = 0; bucket < buckets; ++bucket) {
+                for (const PackedKey& key : file->keys(bucket)) {
+                    if (newer.contains(key.name)) continue;
+                    ++report_.records;
+                    if (!options_.data) continue;
+                    const auto stored = file->read(key);
+                    if (stored) {
+                        report_.bytes += stored->value.size();
+                        continue;
+                    }
+                    const auto shown = key_of_name(key.name);
+                    find(Severity::damage, where + (shown ? ", key " + quoted(*shown) : ""),
+                         "its value is damaged in the file " + (directory / packed_name), advice);
+                }
+            }
+        } catch (const Error& error) {
+            if (!says_damage(error)) throw;
+            find(Severity::damage, where, error.what(), advice);
+        }
     }
 
     // Reads the newest value of a key, which may be replaced meanwhile: damage has to be found twice.
@@ -253,54 +258,11 @@ private:
     const std::string pool_;
 };
 
-void compact_keys(const RootedPath& directory)
-{
-    for_each_bucket(directory, [&](const RootedPath& bucket) {
-        for (const auto& [name, versions] : keys_of_bucket(bucket, [](const char*) {})) {
-            const std::uint64_t newest = *versions.numbers.rbegin();
-            for (const std::uint64_t number : versions.numbers) { // ascending
-                if (number == newest && !versions.removed) break;
-                remove(bucket / (name + "@" + std::to_string(number)));
-            }
-        }
-    });
-}
-
 } // namespace
 
 void check_files(const Place& place, const CheckOptions& options, CheckReport& report)
 {
     FilesCheck(place, options, report).run();
-}
-
-CompactedFiles compact_files(const Place& place)
-{
-    const std::string pool = "pool " + place.path();
-    const ProcessIdentity mine = this_process();
-    for_each_name(place.root() / "temporary", [&](const char* name, NameKind) {
-        const auto bytes = read_file(place.root() / "temporary" / name / owner_name);
-        const auto owner = bytes ? decode_owner(*bytes) : std::nullopt;
-        if (!owner || *owner == mine || life_of(*owner) == Life::dead) return;
-        fail(DER_BUSY,
-             pool + ": " + owner->text() +
-                 " writes to it, or has left temporary files: end it, and if it has ended, remove " +
-                 (place.root() / "temporary" / name));
-    });
-    CompactedFiles done;
-    done.before = taken_by(place.root());
-    compact_keys(place.root() / "names");
-    for_each_name(place.root() / "containers", [&](const char* name, NameKind) {
-        const RootedPath container = place.root() / "containers" / name;
-        compact_keys(container / "numbers");
-        for_each_bucket(container / "data", [&](const RootedPath& host) {
-            for (const std::string& data : names_in(host)) {
-                const Descriptor directory = open_file(host / data, O_RDONLY | O_DIRECTORY);
-                if (directory) compact_keys(host / data);
-            }
-        });
-    });
-    done.after = taken_by(place.root());
-    return done;
 }
 
 } // namespace stepstore::store::files

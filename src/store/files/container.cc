@@ -154,7 +154,7 @@ std::uint64_t FilesContainer::allocate_oids(std::uint64_t count)
 
 Keys FilesContainer::keys_of(const ObjectId& oid, const ObjectEntry& entry) const
 {
-    return {*place_, objects_.data(entry), named(oid)};
+    return {*place_, objects_.data(entry), named(oid), entry.packed};
 }
 
 namespace {
@@ -181,7 +181,7 @@ bool FilesContainer::update(const ObjectId& oid, Bytes key, std::optional<Bytes>
     for (;;) {
         auto entry = objects_.known(oid);
         if (!entry && inserts) entry = objects_.make(oid, std::nullopt);
-        const ObjectEntry nowhere{place_->host() + "/none", std::nullopt};
+        const ObjectEntry nowhere{place_->host() + "/none", std::nullopt, false};
         const auto still_here = [&] {
             const auto now = objects_.find(oid);
             return now && entry && *now == *entry;
@@ -234,11 +234,15 @@ std::optional<std::uint64_t> FilesContainer::kv_get(const ObjectId& oid, Bytes k
     for (;;) {
         const auto entry = objects_.known(oid);
         if (!entry) return objects_.require_there(), std::nullopt;
-        const Keys::Got got = keys_of(oid, *entry).get(key, into);
+        const Keys keys = keys_of(oid, *entry);
+        const Keys::Got got = keys.get(key, into);
         if (got.there) return got.size;
         if (got.directory) return std::nullopt;
         const auto now = objects_.find(oid);
-        if (now && *now == *entry) return std::nullopt;
+        if (now && *now == *entry) {
+            if (got.lost) keys.require_packed();
+            return std::nullopt;
+        }
         objects_.forget(oid);
     }
 }
@@ -254,14 +258,20 @@ void FilesContainer::kv_list(const ObjectId& oid, ListPosition& position, Functi
 {
     require_latest(epoch);
     if (position.done) return;
-    const auto entry = objects_.find(oid);
-    if (!entry) {
-        objects_.require_there();
-        if (position.length > position.key.size()) fail(DER_INVAL, named(oid) + ": a damaged position");
-        position.done = true;
-        return;
+    for (;;) {
+        const auto entry = objects_.find(oid);
+        if (!entry) {
+            objects_.require_there();
+            if (position.length > position.key.size()) fail(DER_INVAL, named(oid) + ": a damaged position");
+            position.done = true;
+            return;
+        }
+        const auto still_here = [&] {
+            const auto now = objects_.find(oid);
+            return now && *now == *entry;
+        };
+        if (keys_of(oid, *entry).list(position, each, filter, still_here)) return;
     }
-    keys_of(oid, *entry).list(position, each, filter);
 }
 
 void FilesContainer::kv_announce(const ObjectId&, Bytes)

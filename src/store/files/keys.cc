@@ -5,6 +5,7 @@
 #include "base/record.h"
 #include "base/system_error.h"
 #include "store/failure.h"
+#include "store/files/packed.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -88,9 +89,14 @@ std::optional<std::vector<std::byte>> key_of_name(std::string_view name)
     return key;
 }
 
+unsigned bucket_number(std::string_view name)
+{
+    return static_cast<unsigned>(checksum(as_bytes(name)) % buckets);
+}
+
 std::string bucket_of_name(std::string_view name)
 {
-    const auto bucket = static_cast<unsigned>(checksum(as_bytes(name)) % buckets);
+    const unsigned bucket = bucket_number(name);
     return {"0123456789abcdef"[bucket >> 4], "0123456789abcdef"[bucket & 15]};
 }
 
@@ -124,9 +130,12 @@ struct Keys::Versions {
     bool directory = false; // the bucket is there
     std::vector<std::uint64_t> numbers;
     bool removed = false; // the greatest is a note
+    // Version 0, looked for where there is no other: where it lies. lost: its file is not there.
+    std::optional<PackedKey> packed;
+    bool lost = false;
 
     std::uint64_t greatest() const { return numbers.empty() ? 0 : numbers.back(); }
-    bool there() const { return !numbers.empty() && !removed; }
+    bool there() const { return numbers.empty() ? packed.has_value() : !removed; }
 };
 
 Keys::Versions Keys::look(const RootedPath& bucket, const std::string& name) const
@@ -140,7 +149,32 @@ Keys::Versions Keys::look(const RootedPath& bucket, const std::string& name) con
         if (number >= std::ranges::max(versions.numbers)) versions.removed = kind == NameKind::note;
     });
     std::ranges::sort(versions.numbers);
+    if (!packed_ || !versions.numbers.empty()) return versions;
+    if (const auto file = packed_file())
+        versions.packed = file->find(name);
+    else
+        versions.lost = true;
     return versions;
+}
+
+std::optional<PackedFile> Keys::packed_file() const
+{
+    return PackedFile::open(directory_, "pool " + place_.path() + ", " + what_);
+}
+
+// The value of version 0. nullopt: it is damaged, or its file is gone.
+std::optional<StoredValue> Keys::read_packed(const Versions& versions, Bytes key) const
+{
+    const auto file = packed_file();
+    auto stored = file ? file->read(*versions.packed) : std::nullopt;
+    if (stored && !std::ranges::equal(stored->key, key)) stored.reset();
+    return stored;
+}
+
+void Keys::require_packed() const
+{
+    fail_damaged("pool " + place_.path() + ", " + what_ + ": the file " + (directory_ / packed_name) +
+                 " with its keys is not there");
 }
 
 void Keys::damaged(Bytes key) const
@@ -157,6 +191,12 @@ std::optional<StoredValue> Keys::read(const RootedPath& bucket, const std::strin
     for (int round = 0; round < most_replaced; ++round) {
         if (round > 0) versions = look(bucket, name);
         if (!versions.there()) return std::nullopt;
+        if (versions.greatest() == 0) {
+            auto stored = read_packed(versions, key);
+            if (stored) return stored;
+            if (is_damaged(0)) damaged(key);
+            continue;
+        }
         const RootedPath file = bucket / (name + "@" + std::to_string(versions.greatest()));
         const auto bytes = read_file(file);
         if (!bytes && !is_gone(errno)) fail_errno(file, "cannot read the value" + owner_of(file));
@@ -176,7 +216,6 @@ void Keys::retire(const RootedPath& bucket, const std::string& name, const Versi
         const Descriptor last = open_file(version(versions.greatest()), O_WRONLY);
         if (last && size_of(last.get(), bucket) > worth_cutting) resize_file(last.get(), 0);
     }
-    if (versions.greatest() + 1 <= kept + 1) return;
     for (const std::uint64_t number : versions.numbers) {
         if (number + kept > versions.greatest() + 1) break;
         const RootedPath old = version(number);
@@ -223,7 +262,11 @@ Keys::Done Keys::update(const Update& update, bool make) const
         if (again) remove(pinned);
         const Versions versions = look(bucket, name);
         const bool there = versions.there();
-        if (!versions.directory && !make) return Done::moved;
+        if (versions.lost) {
+            if (update.still_here()) require_packed();
+            return Done::moved;
+        }
+        if (!versions.directory && !make && !there) return Done::moved;
         if (wanted == Condition::must_not_exist && there) fail(DER_EXIST, where + ": it is there already");
         if (wanted == Condition::must_exist && !there) fail(DER_NONEXIST, where + ": it is not there");
         if (compares && !there) fail(DER_MISMATCH, where + ": it is not there, and a value is required");
@@ -233,8 +276,9 @@ Keys::Done Keys::update(const Update& update, bool make) const
         }
         if (versions.greatest() > 0 && !pin(bucket, name, versions, pinned)) continue;
         if (there && (compares || update.replaced != nullptr)) {
-            const auto bytes = read_file(pinned);
-            auto old = bytes ? decode_value(*bytes) : std::nullopt;
+            auto old = versions.greatest() == 0 ? read_packed(versions, update.key) : std::nullopt;
+            const auto bytes = versions.greatest() > 0 ? read_file(pinned) : std::nullopt;
+            if (bytes) old = decode_value(*bytes);
             if (old && !std::ranges::equal(old->key, update.key)) old.reset();
             if (!old && !is_damaged(versions.greatest())) continue; // it was replaced meanwhile
             if (compares && !old) damaged(update.key);              // else it may be replaced
@@ -257,6 +301,7 @@ Keys::Done Keys::update(const Update& update, bool make) const
         const int error = update.value ? link_file(draft, place) : make_note(place, removed_note);
         if (error == EEXIST) continue;
         if (error == ENOENT && !versions.directory) {
+            if (!update.still_here()) return Done::moved;
             if (const int failed = make_directories(bucket); failed != 0)
                 throw system_error(failed, where, "cannot make a directory for it");
             continue;
@@ -291,8 +336,9 @@ Keys::Got Keys::get(Bytes key, MutableBytes into) const
     const RootedPath bucket = directory_ / bucket_of_name(name);
     Versions versions = look(bucket, name);
     Got got;
-    got.directory = versions.directory;
     const auto stored = read(bucket, name, key, versions);
+    got.directory = versions.directory && !versions.lost;
+    got.lost = versions.lost;
     if (!stored) return got;
     got.there = true;
     got.size = stored->value.size();
@@ -305,9 +351,11 @@ struct Keys::Seen {
     std::string name;
     std::uint64_t greatest = 0;
     bool removed = false;
+    PackedKey packed; // if `greatest` is 0
 };
 
-void Keys::list(ListPosition& position, FunctionRef<bool(Bytes)> each, const KeyFilter& filter) const
+bool Keys::list(ListPosition& position, FunctionRef<bool(Bytes)> each, const KeyFilter& filter,
+                FunctionRef<bool()> still_here) const
 {
     constexpr std::size_t order_size = 16;
     if (position.length != 0 && position.length != order_size) {
@@ -319,15 +367,25 @@ void Keys::list(ListPosition& position, FunctionRef<bool(Bytes)> each, const Key
     const auto order_of = [](const std::string& name) -> Order {
         return {checksum(as_bytes(name), 2), checksum(as_bytes(name), 3)};
     };
+    std::set<std::string> there; // buckets
+    const bool directory = for_each_name(directory_, [&](const char* name, NameKind kind) {
+        if (kind == NameKind::directory) there.emplace(name);
+    });
+    const auto packed = packed_ ? packed_file() : std::nullopt;
+    if (!directory || (packed_ && !packed)) {
+        if (!still_here()) return false;
+        if (packed_) require_packed();
+    }
     std::set<std::string, std::less<>> parts; // that were given
     for (; position.target < buckets; ++position.target, position.length = 0) {
-        const RootedPath bucket = directory_ / std::string{"0123456789abcdef"[position.target >> 4],
-                                                           "0123456789abcdef"[position.target & 15]};
+        const std::string bucket_name{"0123456789abcdef"[position.target >> 4],
+                                      "0123456789abcdef"[position.target & 15]};
+        const RootedPath bucket = directory_ / bucket_name;
         Order after{};
         if (position.length != 0)
             after = {load_big<std::uint64_t>(position.key.data()), load_big<std::uint64_t>(&position.key[8])};
         std::map<Order, Seen> keys;
-        for_each_name(bucket, [&](const char* file, NameKind kind) {
+        const auto see = [&](const char* file, NameKind kind) {
             std::string_view of;
             std::uint64_t number = 0;
             if (!parse_version(file, of, number)) return;
@@ -336,8 +394,15 @@ void Keys::list(ListPosition& position, FunctionRef<bool(Bytes)> each, const Key
             if (position.length != 0 && order <= after) return;
             Seen& seen = keys[order];
             if (number <= seen.greatest) return;
-            seen = {std::move(name), number, kind == NameKind::note};
-        });
+            seen = {std::move(name), number, kind == NameKind::note, {}};
+        };
+        // What is gone: the object was removed, or its keys were packed.
+        if (there.contains(bucket_name) && !for_each_name(bucket, see) && !still_here()) return false;
+        for (PackedKey& key : packed ? packed->keys(position.target) : std::vector<PackedKey>{}) {
+            const Order order = order_of(key.name);
+            if (position.length == 0 || order > after)
+                keys.try_emplace(order, Seen{key.name, 0, false, std::move(key)});
+        }
         for (const auto& [order, seen] : keys) {
             const auto stand_here = [&, order = order] {
                 position.length = order_size;
@@ -347,10 +412,15 @@ void Keys::list(ListPosition& position, FunctionRef<bool(Bytes)> each, const Key
             if (seen.removed) continue;
             auto key = key_of_name(seen.name);
             if (!key) { // a long one, which only its file has
-                const auto bytes = read_file(bucket / (seen.name + "@" + std::to_string(seen.greatest)));
-                auto stored = bytes ? decode_value(*bytes) : std::nullopt;
-                if (!stored) { // it was replaced meanwhile
+                auto stored = seen.greatest == 0 ? packed->read(seen.packed) : std::nullopt;
+                const auto bytes =
+                    seen.greatest == 0
+                        ? std::nullopt
+                        : read_file(bucket / (seen.name + "@" + std::to_string(seen.greatest)));
+                if (bytes) stored = decode_value(*bytes);
+                if (!stored && seen.greatest > 0) { // it was replaced meanwhile
                     const Versions versions = look(bucket, seen.name);
+                    if (versions.numbers.empty() && !still_here()) return false;
                     if (!versions.there()) continue;
                     const auto newer =
                         read_file(bucket / (seen.name + "@" + std::to_string(versions.greatest())));
@@ -379,25 +449,27 @@ void Keys::list(ListPosition& position, FunctionRef<bool(Bytes)> each, const Key
             const bool whole = shown.size() == key->size();
             const std::string_view part = whole ? std::string_view() : as_text(shown);
             if (whole || !parts.contains(part)) {
-                if (!each(shown)) return;
+                if (!each(shown)) return true;
                 if (!whole) parts.emplace(part);
             }
             stand_here();
         }
     }
     position.done = true;
+    return true;
 }
 
 bool Keys::any() const
 {
     bool found = false;
     ListPosition position;
-    list(position,
-         [&](Bytes) {
-             found = true;
-             return false;
-         },
-         {});
+    list(
+        position,
+        [&](Bytes) {
+            found = true;
+            return false;
+        },
+        {}, [] { return true; });
     return found;
 }
 

@@ -32,7 +32,13 @@
 // - Readers list, then open version h. If it is gone, or cut off (5., 6.), it was replaced. So they list
 //   again. A version that was found twice, and cannot be read, is damaged (found_twice.h).
 // - A key stays, with two names, when it was removed: if its numbers began at 1 again, a slow process could
-//   put its version into the new row. Pool::compact() drops them when no other process has the pool.
+//   put its version into the new row. Pool::compact() drops them (compact.h).
+//
+// An object that was compacted has a file with the values of all keys that it had then (packed.h). Such a
+// value is the key's version 0: the value while the bucket has no version of the key. It never changes, so it
+// needs no pin, as h = 0 of a key that is not there needs none. The first update makes version 1, and the
+// rest is as above. The object's entry says that there is such a file. So nobody looks for one elsewhere.
+//
 // - The listing of a bucket may miss a name that is made or removed meanwhile. A key that is there all the
 //   time is found by some version, unless it is replaced `kept` times during the listing.
 //
@@ -48,6 +54,8 @@
 #include <vector>
 
 namespace stepstore::store::files {
+
+class PackedFile;
 
 inline constexpr std::uint64_t kept = 8; // versions of a key, while it is replaced
 inline constexpr unsigned buckets = 64;
@@ -72,8 +80,9 @@ std::optional<StoredValue> decode_value(Bytes file);
 class Keys {
 public:
     // what: for messages, as in "object 1.2 in container x". The directory need not be there.
-    Keys(const Place& place, RootedPath directory, std::string what)
-        : place_(place), directory_(std::move(directory)), what_(std::move(what))
+    // packed: the directory has a file of packed keys.
+    Keys(const Place& place, RootedPath directory, std::string what, bool packed = false)
+        : place_(place), directory_(std::move(directory)), what_(std::move(what)), packed_(packed)
     {
     }
 
@@ -98,11 +107,15 @@ public:
         std::uint64_t size = 0;
         bool directory = true; // false: there is none
         bool there = false;
+        bool lost = false; // the file of packed keys is not there
     };
     Got get(Bytes key, MutableBytes into) const;
-    // From `position` on, as Container::kv_list().
-    void list(ListPosition& position, FunctionRef<bool(Bytes key)> each, const KeyFilter& filter) const;
-    bool any() const; // whether there is a key
+    // From `position` on, as Container::kv_list(). still_here: as of Update. False: it is not, so the listing
+    // goes on from `position` where the keys are now.
+    bool list(ListPosition& position, FunctionRef<bool(Bytes key)> each, const KeyFilter& filter,
+              FunctionRef<bool()> still_here) const;
+    [[noreturn]] void require_packed() const; // DER_CSUM: the file of packed keys is not there
+    bool any() const;                         // whether there is a key
 
 private:
     struct Versions;
@@ -110,6 +123,8 @@ private:
     Versions look(const RootedPath& bucket, const std::string& name) const;
     std::optional<StoredValue> read(const RootedPath& bucket, const std::string& name, Bytes key,
                                     Versions& versions) const;
+    std::optional<PackedFile> packed_file() const;
+    std::optional<StoredValue> read_packed(const Versions& versions, Bytes key) const;
     bool pin(const RootedPath& bucket, const std::string& name, const Versions& versions,
              const RootedPath& to) const;
     void retire(const RootedPath& bucket, const std::string& name, const Versions& versions) const;
@@ -119,6 +134,7 @@ private:
     const Place& place_;
     const RootedPath directory_;
     const std::string what_;
+    const bool packed_;
 };
 
 } // namespace stepstore::store::files

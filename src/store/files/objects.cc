@@ -5,6 +5,7 @@
 #include "base/system_error.h"
 #include "base/text.h"
 #include "store/failure.h"
+#include "store/files/packed.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -63,6 +64,7 @@ std::string encode_entry(const ObjectEntry& entry)
         text += ' ' + std::to_string(entry.attributes->cell_size) + ' ' +
                 std::to_string(entry.attributes->chunk_size);
     }
+    if (entry.packed) text += std::string(" ") + packed_name;
     return text + ' ' + checksum_text(text);
 }
 
@@ -78,6 +80,10 @@ std::optional<ObjectEntry> decode_entry(std::string_view text)
     entry.data = data;
     text.remove_prefix(data.size());
     if (text.empty()) return entry;
+    if (text.substr(1) == packed_name) {
+        entry.packed = true;
+        return entry;
+    }
     ArrayAttributes attributes{0, 0};
     const bool good = take(text, ' ') && take_number(text, attributes.cell_size) && take(text, ' ') &&
                       take_number(text, attributes.chunk_size) && text.empty();
@@ -159,7 +165,7 @@ ObjectEntry Objects::make(const ObjectId& oid, const std::optional<ArrayAttribut
     const RootedPath place = entry_of(oid);
     for (;;) {
         if (const auto there = find(oid)) return *there;
-        const ObjectEntry entry{place_->host() + "/" + random_token(), attributes};
+        const ObjectEntry entry{place_->host() + "/" + random_token(), attributes, false};
         int error = make_note(place, encode_entry(entry));
         if (error == ENOENT) {
             require_there();

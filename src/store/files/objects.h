@@ -1,10 +1,11 @@
 // The objects of a container in files: where their data are.
 //
-// The entry of an object is a note objects/XX/HI.LO. Its text is HOST/TOKEN, and of an array that keeps its
-// attributes also CELL and CHUNK, then a checksum. So the data of a key-value object are the directory
-// data/HOST/TOKEN (keys.h), and those of an array are the file of that name: its cells, one after the other,
-// with holes. HOST made the object: so that machines do not make names in one directory, which is slow.
-// TOKEN is random: no two objects ever have the same.
+// The entry of an object is a note objects/XX/HI.LO. Its text is HOST/TOKEN. Of an array that keeps its
+// attributes CELL and CHUNK follow; of a key-value object that was compacted, the word `packed` (packed.h).
+// Then comes a checksum. So the data of a key-value object are the directory data/HOST/TOKEN (keys.h), and
+// those of an array are the file of that name: its cells, one after the other, with holes. HOST made the
+// object: so that machines do not make names in one directory, which is slow. TOKEN is random: no two objects
+// ever have the same.
 //
 // 1. To make an object is to make its entry. Of several processes one succeeds, and all use its text. The
 //    data are made by the first update that needs them; until then the object is empty.
@@ -32,6 +33,7 @@ namespace stepstore::store::files {
 struct ObjectEntry {
     std::string data; // HOST/TOKEN
     std::optional<ArrayAttributes> attributes;
+    bool packed = false; // a key-value object with a file of packed keys (packed.h)
     friend bool operator==(const ObjectEntry& one, const ObjectEntry& other)
     {
         return one.data == other.data;

@@ -196,13 +196,29 @@ RootedPath Place::temporary() const
         if (const int error = make_directories(directory); error != 0)
             throw system_error(error, "pool " + path_, "cannot make a directory for temporary files");
         make(directory / owner_name, {encode_owner(this_process())});
+        if (const auto other = compacting(); other && *other != this_process()) {
+            remove(directory / owner_name);
+            remove(directory);
+            fail(DER_BUSY, "pool " + path_ + " is being compacted by " + other->text() +
+                               ": try again when that has ended; if it was killed, remove " +
+                               (root_ / compacting_name));
+        }
         temporary_ = {process_generation(), directory, 0};
     }
     return temporary_.directory / std::to_string(++temporary_.next);
 }
 
+std::optional<ProcessIdentity> Place::compacting() const
+{
+    const auto bytes = read_file(root_ / compacting_name);
+    auto owner = bytes ? decode_owner(*bytes) : std::nullopt;
+    if (owner && life_of(*owner) == Life::dead) owner.reset();
+    return owner;
+}
+
 RootedPath Place::gone() const
 {
+    temporary(); // to remove is to update
     const RootedPath directory = root_ / "gone";
     if (const int error = make_directories(directory); error != 0)
         throw system_error(error, "pool " + path_, "cannot make the directory gone");

@@ -12,6 +12,7 @@
 //       objects/XX/     the entry of each object: a note that says where its data are (objects.h)
 //       data/HOST/      the data of objects that processes on this host have made
 //     temporary/PROCESS/  files that a process is writing, and that nobody else has seen yet
+//     compacting        who compacts the pool (compact.h)
 //     gone/             what was destroyed, until it is removed
 //
 // What is relied on in the file system, and why, is in docs/nodes.md. In short: link() and symlink() make a
@@ -69,8 +70,11 @@ public:
     // After a call that found nothing: DER_STALE where that is since the pool was destroyed.
     void require_current() const;
 
-    // A name that no other process and no other call uses, in a directory of this process.
+    // A name that no other process and no other call uses, in a directory of this process, which tells others
+    // that it updates. DER_BUSY: another process compacts the pool (compact.h).
     RootedPath temporary() const;
+    // Who does; nullopt: nobody who lives.
+    std::optional<ProcessIdentity> compacting() const;
     RootedPath gone() const; // a fresh name below gone/
     // A new file with these bytes, ready to get its name.
     void make(const RootedPath& file, const std::vector<Bytes>& pieces) const;
@@ -122,8 +126,9 @@ private:
 
 std::string random_token(); // 32 hexadecimal digits, never the same twice
 
-// In each directory of temporary/: whose it is.
+// In each directory of temporary/: whose it is. The same record has the mark of who compacts.
 inline constexpr const char* owner_name = "owner";
+inline constexpr const char* compacting_name = "compacting";
 std::vector<std::byte> encode_owner(const ProcessIdentity& process);
 std::optional<ProcessIdentity> decode_owner(Bytes bytes); // nullopt: damaged
 

@@ -17,6 +17,7 @@
 #include "location/location.h"
 #include "store/failure.h"
 #include "store/files/check.h"
+#include "store/files/compact.h"
 #include "store/files/container.h"
 #include "store/pool_core.h"
 
@@ -189,8 +190,20 @@ public:
     std::vector<Compaction> compact() override
     {
         require_write("compact");
-        const CompactedFiles done = compact_files(*place_);
-        return {{0, 0, done.before, done.after}, {0, 0, 0, 0}};
+        const Usage before = usage_of(*place_);
+        compact_files(*place_);
+        const Usage after = usage_of(*place_);
+        return {{before.keys.bytes, after.keys.bytes, before.arrays.bytes, after.arrays.bytes,
+                 before.keys.files + before.arrays.files, after.keys.files + after.arrays.files}};
+    }
+
+    void measure(PoolInfo& info) override
+    {
+        const Usage usage = usage_of(*place_);
+        info.targets.resize(1);
+        info.targets.front().index_bytes = usage.keys.bytes;
+        info.targets.front().bulk_bytes = usage.arrays.bytes;
+        info.files = usage.keys.files + usage.arrays.files;
     }
 
     // All that this machine has written to the file system: which of it belongs to the pool, nobody notes.

@@ -6,6 +6,7 @@
 #include "store/files/container.h"
 #include "store/files/keys.h"
 #include "store/files/objects.h"
+#include "store/files/packed.h"
 #include "store/files/place.h"
 
 namespace stepstore::store::files {
@@ -51,16 +52,37 @@ FUZZ(files, value)
     fuzz::require(stored->key.size() + stored->value.size() + 4 == rest.size(), "the sizes");
 }
 
+FUZZ(files, packed)
+{
+    const Bytes rest = input.rest();
+    const PackedHead head = decode_packed_head(fuzz::Copy(sealed(0x50465353, rest)), "a packed file");
+    fuzz::require(std::ranges::equal(encode_packed_head(head), sealed(0x50465353, rest)), "the head");
+}
+
+FUZZ(files, packed_index)
+{
+    const auto bucket = static_cast<unsigned>(input.number(1));
+    const auto keys = decode_packed_index(fuzz::Copy(sealed(0x49465353, input.rest())), bucket, "an index");
+    std::string before;
+    for (const PackedKey& key : keys) {
+        fuzz::require(before < key.name && bucket_number(key.name) == bucket, "the order of the names");
+        fuzz::require(key.value.offset + key.value.length >= key.value.offset, "the place of the value");
+        before = key.name;
+    }
+    const auto again = decode_packed_index(encode_packed_index(keys), bucket, "an index");
+    fuzz::require(again.size() == keys.size(), "the keys");
+}
+
 FUZZ(files, entry)
 {
     const fuzz::Copy copy(input.rest());
     const std::string_view text = as_text(copy);
     decode_entry(text);
-    const auto entry = decode_entry(encode_entry({std::string(text), std::nullopt}));
+    const auto entry = decode_entry(encode_entry({std::string(text), std::nullopt, false}));
     if (!entry) return;
     fuzz::require(entry->data.find("..") == std::string::npos && entry->data.front() != '/',
                   "the place of data");
-    fuzz::require(entry->attributes || entry->data == text, "the entry");
+    fuzz::require(entry->attributes || entry->packed || entry->data == text, "the entry");
 }
 
 FUZZ(files, name)

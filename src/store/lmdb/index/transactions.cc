@@ -11,7 +11,7 @@ namespace stepstore::store::lmdb {
 
 namespace {
 
-MDB_val value_of(Bytes bytes)
+MDB_val mdb_value(Bytes bytes)
 {
     return {bytes.size(), const_cast<std::byte*>(bytes.data())};
 }
@@ -33,7 +33,7 @@ bool LmdbWrite::get(Bytes key, Bytes& value)
     if (!changed_) return base_.get(key, value);
     if (!possible_key(key)) return false;
     base_.require_sound_for_lookup(key);
-    MDB_val wanted = value_of(key);
+    MDB_val wanted = mdb_value(key);
     MDB_val found;
     const int result = mdb_get(transaction_, database_, &wanted, &found);
     if (result == MDB_NOTFOUND) return false;
@@ -70,7 +70,7 @@ bool LmdbWrite::seek(Bytes key, Entry& entry)
 {
     if (!changed_) return base_.seek(key, entry);
     base_.require_sound_for_lookup(key);
-    key_ = value_of(key);
+    key_ = mdb_value(key);
     return give(key.empty() ? move(MDB_FIRST) : move(MDB_SET_RANGE), entry);
 }
 
@@ -79,7 +79,7 @@ bool LmdbWrite::seek_last(Bytes key, Entry& entry)
     if (!changed_) return base_.seek_last(key, entry);
     base_.require_sound_for_lookup(key);
     if (key.empty()) return false;
-    key_ = value_of(key);
+    key_ = mdb_value(key);
     int result = move(MDB_SET_RANGE);
     if (result == 0)
         result = move(MDB_PREV);
@@ -94,7 +94,7 @@ bool LmdbWrite::next(Entry& entry)
     base_.require_sound_for_lookup(placed_ ? position_ : Bytes{});
     if (!placed_) return false;
     if (astray_) {
-        key_ = value_of(position_);
+        key_ = mdb_value(position_);
         const int result = move(MDB_SET_RANGE);
         if (result != 0 || compare(bytes_of(key_), position_) != 0) return give(result, entry);
     }
@@ -136,8 +136,8 @@ std::byte* LmdbWrite::store(Bytes key, Bytes value, unsigned flags)
     }
     base_.require_sound_for_put(key, value.size());
     before_change();
-    MDB_val name = value_of(key);
-    MDB_val content = value_of(value);
+    MDB_val name = mdb_value(key);
+    MDB_val content = mdb_value(value);
     const int result = mdb_put(transaction_, database_, &name, &content, flags);
     if (result == MDB_MAP_FULL) {
         map_full_ = true;
@@ -160,7 +160,7 @@ bool LmdbWrite::erase(Bytes key)
     if (!possible_key(key)) return false;
     base_.require_sound_for_erase(key);
     before_change();
-    MDB_val name = value_of(key);
+    MDB_val name = mdb_value(key);
     const int result = mdb_del(transaction_, database_, &name, nullptr);
     if (result == MDB_NOTFOUND) return false;
     if (result == MDB_MAP_FULL) {
