@@ -68,19 +68,17 @@ def all_see(workers: list[Worker], function: str, *arguments: object) -> object:
 def test_machines_archive_into_one_dataset(workers: list[Worker]) -> None:
     """At once: fields of their own, and fields that all archive. One of these wins whole, for all readers."""
     pool, same = pool_on(workers, "fields"), [100, 101, 102]
-    own = [[10 * number + step for step in range(2)] for number in range(len(workers))]
-    flushes = [[[step] for step in steps] + [same] for steps in own]
+    own = [10 * number for number in range(len(workers))]
+    flushes = [[[step], same] for step in own]
     together(workers, "archive", [(pool, SCHEMA, *told) for told in zip(NAMES, flushes, strict=True)])
     readers = [workers[0], workers[3]]
-    wanted = [step for steps in own for step in steps]
-    expected = [name for name, steps in zip(NAMES, own, strict=True) for _ in steps]
-    assert all_see(readers, "who_wrote", pool, SCHEMA, wanted) == expected
+    assert all_see(readers, "who_wrote", pool, SCHEMA, own) == NAMES
     # A flush is one publication: who comes last in the order has all of its fields.
     winners = all_see(readers, "who_wrote", pool, SCHEMA, same)
     assert isinstance(winners, list) and len(set(winners)) == 1
     everything = all_see(readers, "listed", pool, SCHEMA, True)
     assert isinstance(everything, list)
-    assert sorted(step for step, _ in everything) == sorted(wanted + same * len(workers))
+    assert sorted(step for step, _ in everything) == sorted(own + same * len(workers))
     # The newest flush first. Its fields are those that are read.
     newest = dict(reversed(everything))
     visible = all_see(readers, "listed", pool, SCHEMA, False)

@@ -45,7 +45,11 @@ def test_the_command_line_makes_looks_checks_and_compacts(tmp_path: Path) -> Non
     assert "U" in command("ls", pool)
     assert "damage" not in command("pool", "check", pool).replace("no damage", "")
     command("pool", "check", "--repair", pool)
-    command("pool", "compact", pool)
+    assert "files and directories" in command("pool", "query", pool)
+    told = json.loads(command("pool", "compact", pool, "--json"))["targets"]
+    assert len(told) == 1 and told[0]["files_after"] < told[0]["files_before"]
+    assert json.loads(command("pool", "query", pool, "--json"))["files"] < told[0]["files_before"]
+    assert "files and directories became" in command("pool", "compact", pool)
     same_steps(f"shared:{pool}")
     assert "a pool in files has none" in command(
         "pool", "create", tmp_path / "q", "--on", "files", "--targets", 4, status=2

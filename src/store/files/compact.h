@@ -2,9 +2,10 @@
 // removed keys and old versions.
 //
 // It is for a pool that no other process updates:
-// 1. A mark is put: the file `compacting`, by link(). It says who compacts. 2. Whoever has a directory in
-//    temporary/, and is not known to be dead, is refused with DER_BUSY. 3. A process makes its directory
-//    there before its first update or removal, and then looks for the mark (Place::temporary()).
+// 1. A mark is put: the file `compacting`, by link(). It says who compacts.
+// 2. If another process has a directory in temporary/, and is not known to be dead, that is DER_BUSY.
+// 3. A process makes its directory there before its first update or removal, and then looks for the mark
+//    (Place::temporary()).
 // So of the two one sees the other. The mark is removed at the end. That of a dead process does not count.
 //
 // An object is packed so:
