@@ -3,6 +3,8 @@
 #include "support/processes.h"
 #include "support/store_fixture.h"
 
+#include <atomic>
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -316,6 +318,84 @@ TEST_F(FilesPool, AListingGoesOnWhereItWasWhenTheKeysArePackedMeanwhile)
     EXPECT_EQ(std::vector<std::string>(seen.begin(), seen.end()), before);
 }
 
+// The directories of the old data as a reader sees them that opened them before the keys were packed, and
+// lists them when they have been emptied.
+void put_empty_buckets(const std::vector<fs::path>& buckets)
+{
+    for (const fs::path& bucket : buckets)
+        fs::create_directories(bucket);
+}
+
+std::vector<fs::path> buckets_of(const std::vector<fs::path>& values)
+{
+    std::vector<fs::path> found;
+    for (const fs::path& value : values)
+        if (value.string().find("/data/") != std::string::npos) found.push_back(value.parent_path());
+    return found;
+}
+
+TEST_F(FilesPool, AReaderThatSeesEmptiedDirectoriesLooksAgain)
+{
+    for (int key = 0; key < 100; ++key)
+        container->kv_put(kv_object(1), as_bytes("key-" + std::to_string(key)), pattern(100, 1));
+    const auto old = buckets_of(files("@"));
+    ASSERT_GT(old.size(), 60U);
+    EXPECT_TRUE(kv_read(*container, kv_object(1), as_bytes("key-1"))); // the handle knows where the keys are
+    std::set<std::string> listed;
+    ListPosition position;
+    container->kv_list(kv_object(1), position,
+                       [&](Bytes key) {
+                           if (listed.size() == 20) {
+                               Pool::open(path, Access::read_write)->compact();
+                               put_empty_buckets(old);
+                           }
+                           listed.emplace(as_text(key));
+                           return true;
+                       },
+                       latest, {});
+    EXPECT_EQ(listed.size(), 100U);
+    for (int key = 0; key < 100; ++key)
+        EXPECT_TRUE(kv_read(*container, kv_object(1), as_bytes("key-" + std::to_string(key)))) << key;
+}
+
+TEST_F(FilesPool, ThreadsThatUpdateWhileOneCompactsLoseNothing)
+{
+    std::atomic<bool> done{false};
+    std::vector<std::map<std::string, int>> put(2);
+    std::vector<std::thread> threads;
+    for (int thread = 0; thread < 2; ++thread) {
+        threads.emplace_back([&, thread] {
+            for (int round = 0; !done; ++round) {
+                const std::string key = "key-" + std::to_string(thread) + "-" + std::to_string(round % 50);
+                try {
+                    container->kv_put(kv_object(1), as_bytes(key), as_bytes(std::to_string(round)));
+                    put[static_cast<std::size_t>(thread)][key] = round;
+                } catch (const Error& error) {
+                    if (error.code() != -DER_BUSY) throw;
+                }
+                if (round % 10 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+            }
+        });
+    }
+    int compacted = 0;
+    for (int round = 0; round < 20'000 && compacted < 20; ++round) {
+        try {
+            pool->compact();
+            ++compacted;
+        } catch (const Error& error) {
+            ASSERT_EQ(error.code(), -DER_BUSY) << error.what();
+        }
+    }
+    done = true;
+    for (std::thread& thread : threads)
+        thread.join();
+    EXPECT_GT(compacted, 0);
+    for (const auto& keys : put)
+        for (const auto& [key, round] : keys)
+            EXPECT_EQ(kv_read(*container, kv_object(1), as_bytes(key)), to_bytes(std::to_string(round)))
+                << key;
+}
+
 TEST_F(FilesPool, DamageInPackedKeysIsFoundAndNamed)
 {
     for (int key = 0; key < 100; ++key)
@@ -352,8 +432,9 @@ TEST_F(FilesPool, NobodyUpdatesWhileTheMarkOfACompactionIsThere)
 {
     container->kv_put(kv_object(1), as_bytes("key"), as_bytes("value"));
     close();
-    const fs::path mark =
+    const fs::path marks =
         fs::path(path) / store::text(Pool::open(path, Access::read_only)->uuid()) / "compacting";
+    const fs::path mark = marks / "00112233445566778899aabbccddeeff";
     int ready[2], go[2];
     ASSERT_EQ(pipe(ready) + pipe(go), 0);
     const pid_t other = start_child([&] { // stands for one that compacts: it has the same record as a mark
@@ -361,6 +442,7 @@ TEST_F(FilesPool, NobodyUpdatesWhileTheMarkOfACompactionIsThere)
         const auto own = Pool::open(path, Access::read_write);
         own->open_container("test")->kv_put(kv_object(2), as_bytes("k"), {});
         const auto owners = files("owner");
+        fs::create_directory(marks);
         fs::copy_file(owners.at(0), mark);
         char byte = 'x';
         return ::write(ready[1], &byte, 1) == 1 && read(go[0], &byte, 1) == 1 ? 0 : 1;

@@ -38,7 +38,7 @@ public:
         });
         for_each_name(place_.root() / "temporary",
                       [&](const char* name, NameKind) { temporary(place_.root() / "temporary" / name); });
-        mark();
+        marks();
     }
 
 private:
@@ -77,14 +77,16 @@ private:
     }
 
     // Who compacts the pool, or did when it was killed.
-    void mark()
+    void marks()
     {
-        const RootedPath mark = place_.root() / compacting_name;
-        if (!exists(mark)) return;
-        const auto owner = place_.compacting();
-        if (!owner) return reclaim(mark, pool_, "the mark of a process that compacted the pool, and is dead");
-        find(Severity::info, pool_, owner->text() + " compacts the pool",
-             "if it has ended, remove " + mark + ": nothing is updated until then");
+        for (const auto& one : place_.compacting()) {
+            if (one.dead) {
+                reclaim(one.mark, pool_, "the mark of a process that compacted the pool, and is dead");
+                continue;
+            }
+            find(Severity::info, pool_, one.owner + " compacts the pool",
+                 "if it has ended, remove " + one.mark + ": nothing is updated until then");
+        }
     }
 
     void container(const Uuid& uuid)
@@ -140,7 +142,7 @@ private:
             for (const std::string& name : names_in(host)) {
                 if (used.contains(host.name() + "/" + name)) continue;
                 // In this order: who compacts gives data their entry, and then removes the mark.
-                if (place_.compacting() || made_meanwhile(directory, host.name() + "/" + name)) continue;
+                if (place_.is_compacted() || made_meanwhile(directory, host.name() + "/" + name)) continue;
                 reclaim(host / name, where, "data that no object has");
             }
         });

@@ -13,52 +13,64 @@ namespace stepstore::store::files {
 
 namespace {
 
+// Its name is never used again. So the mark of a dead process can be removed by all who see it.
 class Mark : NotCopied {
 public:
-    explicit Mark(const Place& place) : place_(place), file_(place.root() / compacting_name)
+    explicit Mark(const Place& place) : place_(place), file_(place.root() / compacting_name / random_token())
     {
         const RootedPath draft = place.temporary();
         place.make(draft, {encode_owner(this_process())});
-        int error = link_file(draft, file_);
-        while (error == EEXIST) {
-            if (const auto other = place.compacting(); other) {
-                remove(draft);
-                fail(DER_BUSY, "pool " + place.path() + " is being compacted by " + other->text() +
-                                   ": if that has ended, remove " + file_);
-            }
-            remove(file_); // of a process that is dead
-            error = link_file(draft, file_);
-        }
+        int error = make_directories(file_.parent());
+        if (error == 0) error = link_file(draft, file_);
         remove(draft);
         if (error != 0) throw system_error(error, file_, "cannot make the file");
-        place.sync_names(place.root());
+        try {
+            place.sync_names(file_.parent());
+            refuse_others();
+        } catch (...) {
+            remove(file_);
+            throw;
+        }
     }
-    ~Mark() { remove(file_); }
+    ~Mark()
+    {
+        remove(file_);
+        remove(file_.parent()); // if it is empty
+    }
 
 private:
+    void refuse_others() const
+    {
+        for (const auto& other : place_.compacting()) {
+            if (other.mark.name() == file_.name()) continue;
+            if (other.dead) {
+                remove(other.mark);
+                continue;
+            }
+            fail(DER_BUSY, "pool " + place_.path() + " is being compacted by " + other.owner +
+                               ": if that has ended, remove " + other.mark);
+        }
+        const RootedPath all = place_.root() / "temporary";
+        const std::string mine = place_.temporary().parent().name();
+        for_each_name(all, [&](const char* name, NameKind) {
+            const auto bytes = read_file(all / name / owner_name);
+            const auto owner = bytes ? decode_owner(*bytes) : std::nullopt;
+            if (!owner || name == mine || life_of(*owner) == Life::dead) return;
+            fail(DER_BUSY,
+                 "pool " + place_.path() + ": " + owner->text() +
+                     " writes to it, or has left temporary files: end it, and if it has ended, remove " +
+                     (all / name));
+        });
+    }
+
     const Place& place_;
     const RootedPath file_;
 };
-
-void refuse_others(const Place& place)
-{
-    const ProcessIdentity mine = this_process();
-    for_each_name(place.root() / "temporary", [&](const char* name, NameKind) {
-        const auto bytes = read_file(place.root() / "temporary" / name / owner_name);
-        const auto owner = bytes ? decode_owner(*bytes) : std::nullopt;
-        if (!owner || *owner == mine || life_of(*owner) == Life::dead) return;
-        fail(DER_BUSY,
-             "pool " + place.path() + ": " + owner->text() +
-                 " writes to it, or has left temporary files: end it, and if it has ended, remove " +
-                 (place.root() / "temporary" / name));
-    });
-}
 
 // What a directory of keys has.
 struct KeysFound {
     std::map<std::string, KeysOfBucket> buckets;
     std::uint64_t names = 0, keys = 0; // of versions; that are there
-    bool old = false;                  // names that a key does not need
 };
 
 KeysFound find_keys(const RootedPath& directory)
@@ -69,7 +81,6 @@ KeysFound find_keys(const RootedPath& directory)
         for (const auto& [name, versions] : keys) {
             found.names += versions.numbers.size();
             found.keys += versions.removed ? 0 : 1;
-            found.old = found.old || versions.removed || versions.numbers.size() > 1;
         }
     });
     return found;
@@ -202,8 +213,8 @@ Usage usage_of(const Place& place)
 
 void compact_files(const Place& place)
 {
+    const Place::InUse in_use(place, Place::Use::compact);
     const Mark mark(place);
-    refuse_others(place);
     drop_old_names(place.root() / "names");
     for_each_bucket(place.root() / "containers", [&](const RootedPath& container) {
         drop_old_names(container / "numbers");

@@ -237,7 +237,6 @@ std::optional<std::uint64_t> FilesContainer::kv_get(const ObjectId& oid, Bytes k
         const Keys keys = keys_of(oid, *entry);
         const Keys::Got got = keys.get(key, into);
         if (got.there) return got.size;
-        if (got.directory) return std::nullopt;
         const auto now = objects_.find(oid);
         if (now && *now == *entry) {
             if (got.lost) keys.require_packed();
@@ -266,10 +265,7 @@ void FilesContainer::kv_list(const ObjectId& oid, ListPosition& position, Functi
             position.done = true;
             return;
         }
-        const auto still_here = [&] {
-            const auto now = objects_.find(oid);
-            return now && *now == *entry;
-        };
+        const auto still_here = [&] { return objects_.find(oid) == entry; };
         if (keys_of(oid, *entry).list(position, each, filter, still_here)) return;
     }
 }
@@ -294,14 +290,20 @@ void FilesContainer::punch(const ObjectId& oid)
 bool FilesContainer::holds(const ObjectId& oid, Epoch epoch)
 {
     require_latest(epoch);
-    const auto entry = objects_.find(oid);
-    if (!entry) return objects_.require_there(), false;
-    if (entry->attributes) return true;
-    const RootedPath data = objects_.data(*entry);
-    const Descriptor fd = open_file(data, O_RDONLY);
-    struct stat status {};
-    if (!fd || fstat(fd.get(), &status) != 0) return false;
-    return S_ISDIR(status.st_mode) ? keys_of(oid, *entry).any() : status.st_size > 0;
+    for (;;) {
+        const auto entry = objects_.find(oid);
+        if (!entry) return objects_.require_there(), false;
+        if (entry->attributes) return true;
+        const Descriptor fd = open_file(objects_.data(*entry), O_RDONLY);
+        struct stat status {};
+        const auto still_here = [&] { return objects_.find(oid) == entry; };
+        if (!fd || fstat(fd.get(), &status) != 0) {
+            if (still_here()) return false;
+            continue;
+        }
+        if (!S_ISDIR(status.st_mode)) return status.st_size > 0;
+        if (const auto any = keys_of(oid, *entry).any(still_here)) return *any;
+    }
 }
 
 std::vector<ObjectId> FilesContainer::objects(Epoch epoch)

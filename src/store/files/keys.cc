@@ -237,6 +237,7 @@ bool Keys::pin(const RootedPath& bucket, const std::string& name, const Versions
 
 Keys::Done Keys::update(const Update& update, bool make) const
 {
+    const Place::InUse in_use(place_, Place::Use::update);
     const std::string name = name_of_key(update.key);
     const RootedPath bucket = directory_ / bucket_of_name(name);
     const std::string where = "pool " + place_.path() + ", " + what_ + ", key " + quoted(update.key);
@@ -337,7 +338,6 @@ Keys::Got Keys::get(Bytes key, MutableBytes into) const
     Versions versions = look(bucket, name);
     Got got;
     const auto stored = read(bucket, name, key, versions);
-    got.directory = versions.directory && !versions.lost;
     got.lost = versions.lost;
     if (!stored) return got;
     got.there = true;
@@ -396,8 +396,12 @@ bool Keys::list(ListPosition& position, FunctionRef<bool(Bytes)> each, const Key
             if (number <= seen.greatest) return;
             seen = {std::move(name), number, kind == NameKind::note, {}};
         };
-        // What is gone: the object was removed, or its keys were packed.
-        if (there.contains(bucket_name) && !for_each_name(bucket, see) && !still_here()) return false;
+        // Whatever it shows: the object may have been removed, or its keys packed. If it was opened before
+        // that and listed after it, it is empty.
+        if (there.contains(bucket_name)) {
+            for_each_name(bucket, see);
+            if (!still_here()) return false;
+        }
         for (PackedKey& key : packed ? packed->keys(position.target) : std::vector<PackedKey>{}) {
             const Order order = order_of(key.name);
             if (position.length == 0 || order > after)
@@ -459,18 +463,18 @@ bool Keys::list(ListPosition& position, FunctionRef<bool(Bytes)> each, const Key
     return true;
 }
 
-bool Keys::any() const
+std::optional<bool> Keys::any(FunctionRef<bool()> still_here) const
 {
     bool found = false;
     ListPosition position;
-    list(
+    const bool whole = list(
         position,
         [&](Bytes) {
             found = true;
             return false;
         },
-        {}, [] { return true; });
-    return found;
+        {}, still_here);
+    return whole ? std::optional(found) : std::nullopt;
 }
 
 } // namespace stepstore::store::files

@@ -103,9 +103,10 @@ public:
     // make: makes the directory where it is missing.
     Done update(const Update& update, bool make) const;
 
+    // If a key is not there, ask whether the directory still belongs to the object. A directory that was
+    // opened before its keys were packed, and listed after that, is empty.
     struct Got {
         std::uint64_t size = 0;
-        bool directory = true; // false: there is none
         bool there = false;
         bool lost = false; // the file of packed keys is not there
     };
@@ -115,7 +116,8 @@ public:
     bool list(ListPosition& position, FunctionRef<bool(Bytes key)> each, const KeyFilter& filter,
               FunctionRef<bool()> still_here) const;
     [[noreturn]] void require_packed() const; // DER_CSUM: the file of packed keys is not there
-    bool any() const;                         // whether there is a key
+    // Whether there is a key. nullopt: not still_here.
+    std::optional<bool> any(FunctionRef<bool()> still_here) const;
 
 private:
     struct Versions;

@@ -185,6 +185,7 @@ ObjectEntry Objects::make(const ObjectId& oid, const std::optional<ArrayAttribut
 
 bool Objects::remove(const ObjectId& oid)
 {
+    const Place::InUse in_use(*place_, Place::Use::update);
     forget(oid);
     const RootedPath away = place_->gone();
     if (const int error = rename_file(entry_of(oid), away); error != 0) {

@@ -196,24 +196,62 @@ RootedPath Place::temporary() const
         if (const int error = make_directories(directory); error != 0)
             throw system_error(error, "pool " + path_, "cannot make a directory for temporary files");
         make(directory / owner_name, {encode_owner(this_process())});
-        if (const auto other = compacting(); other && *other != this_process()) {
+        for (const Compacting& other : compacting()) {
+            if (other.dead) continue;
             remove(directory / owner_name);
             remove(directory);
-            fail(DER_BUSY, "pool " + path_ + " is being compacted by " + other->text() +
-                               ": try again when that has ended; if it was killed, remove " +
-                               (root_ / compacting_name));
+            fail(DER_BUSY, "pool " + path_ + " is being compacted by " + other.owner +
+                               ": try again when that has ended; if it was killed, remove " + other.mark);
         }
         temporary_ = {process_generation(), directory, 0};
     }
     return temporary_.directory / std::to_string(++temporary_.next);
 }
 
-std::optional<ProcessIdentity> Place::compacting() const
+std::vector<Place::Compacting> Place::compacting() const
 {
-    const auto bytes = read_file(root_ / compacting_name);
-    auto owner = bytes ? decode_owner(*bytes) : std::nullopt;
-    if (owner && life_of(*owner) == Life::dead) owner.reset();
-    return owner;
+    std::vector<Compacting> found;
+    const RootedPath marks = root_ / compacting_name;
+    for_each_name(marks, [&](const char* name, NameKind) {
+        const auto bytes = read_file(marks / name);
+        const auto owner = bytes ? decode_owner(*bytes) : std::nullopt;
+        if (owner)
+            found.push_back({marks / name, owner->text(), life_of(*owner) == Life::dead});
+        else if (bytes || errno != ENOENT) // else it has ended meanwhile
+            found.push_back({marks / name, "a process whose mark is damaged", false});
+    });
+    return found;
+}
+
+bool Place::is_compacted() const
+{
+    return std::ranges::any_of(compacting(), [](const Compacting& one) { return !one.dead; });
+}
+
+Place::InUse::InUse(const Place& place, Use use) : place_(place), use_(use), generation_(process_generation())
+{
+    const std::lock_guard lock(held_over_fork(ForkLock::containers));
+    Uses& uses = place.uses_;
+    if (uses.generation != generation_) uses = {generation_, 0, false}; // threads of the parent
+    if (uses.compacts || (use == Use::compact && uses.updates > 0)) {
+        fail(DER_BUSY, "pool " + place.path() + ": another thread of this process " +
+                           (uses.compacts ? "compacts it" : "updates it") +
+                           ": try again when that has ended");
+    }
+    if (use == Use::compact)
+        uses.compacts = true;
+    else
+        ++uses.updates;
+}
+
+Place::InUse::~InUse()
+{
+    if (generation_ != process_generation()) return;
+    const std::lock_guard lock(held_over_fork(ForkLock::containers));
+    if (use_ == Use::compact)
+        place_.uses_.compacts = false;
+    else
+        --place_.uses_.updates;
 }
 
 RootedPath Place::gone() const

@@ -12,7 +12,7 @@
 //       objects/XX/     the entry of each object: a note that says where its data are (objects.h)
 //       data/HOST/      the data of objects that processes on this host have made
 //     temporary/PROCESS/  files that a process is writing, and that nobody else has seen yet
-//     compacting        who compacts the pool (compact.h)
+//     compacting/TOKEN  who compacts the pool (compact.h)
 //     gone/             what was destroyed, until it is removed
 //
 // What is relied on in the file system, and why, is in docs/nodes.md. In short: link() and symlink() make a
@@ -73,8 +73,26 @@ public:
     // A name that no other process and no other call uses, in a directory of this process, which tells others
     // that it updates. DER_BUSY: another process compacts the pool (compact.h).
     RootedPath temporary() const;
-    // Who does; nullopt: nobody who lives.
-    std::optional<ProcessIdentity> compacting() const;
+    // Those who do, and those who died at it.
+    struct Compacting {
+        RootedPath mark;
+        std::string owner; // its text
+        bool dead = false;
+    };
+    std::vector<Compacting> compacting() const;
+    bool is_compacted() const; // by a process that lives
+    // While a thread of this process updates or removes, or while it compacts. DER_BUSY: the other goes on.
+    enum class Use : std::uint8_t { update, compact };
+    class InUse : NotCopied {
+    public:
+        InUse(const Place& place, Use use);
+        ~InUse();
+
+    private:
+        const Place& place_;
+        const Use use_;
+        const std::uint64_t generation_;
+    };
     RootedPath gone() const; // a fresh name below gone/
     // A new file with these bytes, ready to get its name.
     void make(const RootedPath& file, const std::vector<Bytes>& pieces) const;
@@ -111,6 +129,11 @@ private:
         std::uint64_t generation = 0; // of the process that it belongs to
         std::unique_ptr<Nudger> nudger;
     };
+    struct Uses {
+        std::uint64_t generation = 0; // of the process that they belong to
+        std::uint64_t updates = 0;
+        bool compacts = false;
+    };
     // By the pool's directory, in which no names are made once the pool is there.
     void begin_nudges() const;
 
@@ -121,6 +144,7 @@ private:
     bool local_ = false;
     mutable Nudges nudges_;       // guarded by ForkLock::containers
     mutable Temporary temporary_; // guarded by ForkLock::containers
+    mutable Uses uses_;           // guarded by ForkLock::containers
     std::multiset<Uuid> open_;    // guarded by ForkLock::containers
 };
 
