@@ -26,6 +26,7 @@ eckit::Length FieldHandle::estimate()
 
 eckit::Offset FieldHandle::seek(const eckit::Offset& offset)
 {
+    sum_.reset();
     at_ = inside_ = static_cast<std::uint64_t>(std::max(0LL, static_cast<long long>(offset)));
     for (part_ = 0; part_ < parts_.size() && inside_ >= parts_[part_].location.length; ++part_)
         inside_ -= parts_[part_].location.length;
@@ -58,9 +59,15 @@ std::size_t FieldHandle::read_part(std::byte* to, std::size_t length)
 {
     const Part& part = parts_[part_];
     const std::size_t bytes = std::min<std::size_t>(length, part.location.length - inside_);
-    fields::StoreReader(part.dataset).read(part.location, inside_, MutableBytes(to, bytes));
+    const fields::StoreReader store(part.dataset);
+    const MutableBytes memory(to, bytes);
+    store.read(part.location, inside_, memory);
+    if (inside_ == 0 && part.location.checksum) sum_.emplace();
+    if (sum_) sum_->update(memory);
     inside_ += bytes;
     if (inside_ == part.location.length) {
+        if (sum_) store.require_sum(part.location, sum_->digest());
+        sum_.reset();
         ++part_;
         inside_ = 0;
     }

@@ -3,6 +3,7 @@
 // Threads: one at a time. Errors: FDB's (failure.h).
 #pragma once
 
+#include "base/checksum.h"
 #include "fields/dataset.h"
 #include "fields/location.h"
 #include "fields/store_reader.h"
@@ -10,6 +11,7 @@
 #include "eckit/io/DataHandle.h"
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace stepstore::fdb_plugin {
@@ -45,6 +47,8 @@ private:
     std::uint64_t at_ = 0;     // bytes from the start of the first part
     std::size_t part_ = 0;     // the part that comes next
     std::uint64_t inside_ = 0; // bytes of it that were read
+    // Of these bytes, if it has a checksum and all were read in a row.
+    std::optional<ChecksumStream> sum_;
 };
 
 } // namespace stepstore::fdb_plugin

@@ -65,7 +65,7 @@ StepstoreFieldLocation::StepstoreFieldLocation(std::shared_ptr<fields::Dataset> 
                                                const fields::FieldLocation& location)
     : FieldLocation(uri_of(*dataset, location.object), static_cast<long long>(location.offset),
                     static_cast<long long>(location.length), fdb5::Key()),
-      dataset_(std::move(dataset)), object_(location.object)
+      dataset_(std::move(dataset)), object_(location.object), checksum_(location.checksum)
 {
 }
 
@@ -84,12 +84,25 @@ StepstoreFieldLocation::StepstoreFieldLocation(const eckit::URI& uri, const ecki
 
 StepstoreFieldLocation::StepstoreFieldLocation(eckit::Stream& stream) : FieldLocation(stream)
 {
+    bool summed = false;
+    unsigned long long sum = 0;
+    stream >> summed;
+    stream >> sum;
+    if (summed) checksum_ = sum;
+}
+
+void StepstoreFieldLocation::encode(eckit::Stream& stream) const
+{
+    FieldLocation::encode(stream);
+    stream << checksum_.has_value();
+    stream << static_cast<unsigned long long>(checksum_.value_or(0));
 }
 
 // NOLINTNEXTLINE(bugprone-copy-constructor-init): FDB's class cannot be copied
 StepstoreFieldLocation::StepstoreFieldLocation(const StepstoreFieldLocation& other)
     : FieldLocation(other.uri_, other.offset_, other.length_, other.remapKey_),
-      std::enable_shared_from_this<StepstoreFieldLocation>(), dataset_(other.dataset_), object_(other.object_)
+      std::enable_shared_from_this<StepstoreFieldLocation>(), dataset_(other.dataset_),
+      object_(other.object_), checksum_(other.checksum_)
 {
 }
 
@@ -139,7 +152,8 @@ fields::FieldLocation StepstoreFieldLocation::within_dataset() const
     }
     return {.object = object,
             .offset = static_cast<std::uint64_t>(static_cast<long long>(offset_)),
-            .length = static_cast<std::uint64_t>(static_cast<long long>(length_))};
+            .length = static_cast<std::uint64_t>(static_cast<long long>(length_)),
+            .checksum = checksum_};
 }
 
 fields::Location to_fields(const fdb5::FieldLocation& location, const fields::Dataset& dataset)

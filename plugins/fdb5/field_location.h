@@ -10,6 +10,7 @@
 #include "fdb5/database/FieldLocation.h"
 
 #include <memory>
+#include <optional>
 
 namespace stepstore::fdb_plugin {
 
@@ -23,6 +24,7 @@ public:
     StepstoreFieldLocation(const eckit::URI& uri, const eckit::Offset& offset, const eckit::Length& length,
                            const fdb5::Key& remap);
     explicit StepstoreFieldLocation(eckit::Stream& stream);
+    void encode(eckit::Stream& stream) const override;
     StepstoreFieldLocation(const StepstoreFieldLocation& other);
 
     eckit::DataHandle* dataHandle() const override;
@@ -44,6 +46,7 @@ private:
 
     std::shared_ptr<fields::Dataset> dataset_; // may be empty
     std::uint64_t object_ = 0;                 // with a dataset_
+    std::optional<std::uint64_t> checksum_;    // of the field; a URI has none
 };
 
 // What the catalogue keeps of a location: one in `dataset` as such, any other (a file, another pool) as text.

@@ -5,6 +5,7 @@
 #include "stepstore/client.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 
@@ -16,6 +17,8 @@ struct FieldLocation {
     std::uint64_t object = 0; // the lower id; the rest follows from the dataset's record
     std::uint64_t offset = 0; // bytes
     std::uint64_t length = 0;
+    // XXH3 of the bytes. Where the pool verifies what it reads of arrays (Capabilities), there is none.
+    std::optional<std::uint64_t> checksum = std::nullopt;
 
     // "OBJECT.OFFSET.LENGTH", in decimal.
     std::string text() const

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint64_t restart_interval = 16; // entries; the first of each has its text whole
 
-enum Kind : std::uint8_t { kind_removed = 0, kind_own = 1, kind_foreign = 2 };
+enum Kind : std::uint8_t { kind_removed = 0, kind_own = 1, kind_foreign = 2, kind_summed = 3 };
 
 std::uint64_t zigzag(std::uint64_t difference)
 {
@@ -40,12 +40,15 @@ void write_entry(WireWriter& to, const PageEntry& entry, std::uint64_t base_time
         return;
     }
     const auto* own = std::get_if<FieldLocation>(&entry.location);
-    to.fixed(static_cast<std::uint8_t>(own != nullptr ? kind_own : kind_foreign));
+    to.fixed(static_cast<std::uint8_t>(own == nullptr  ? kind_foreign
+                                       : own->checksum ? kind_summed
+                                                       : kind_own));
     to.varint(zigzag(entry.timestamp - base_time));
     if (own != nullptr) {
         to.varint(own->object);
         to.varint(own->offset);
         to.varint(own->length);
+        if (own->checksum) to.fixed(*own->checksum);
     } else {
         to.text(std::get<std::string>(entry.location));
     }
@@ -59,7 +62,7 @@ PageEntry read_entry(WireReader& from, std::uint64_t base_time)
         entry.removed = true;
         return entry;
     }
-    if (kind != kind_own && kind != kind_foreign) from.fail("has an entry of an unknown kind");
+    if (kind > kind_summed) from.fail("has an entry of an unknown kind");
     entry.timestamp = base_time + unzigzag(from.varint());
     if (kind == kind_foreign) {
         entry.location = std::string(from.text());
@@ -69,6 +72,7 @@ PageEntry read_entry(WireReader& from, std::uint64_t base_time)
     own.object = from.varint();
     own.offset = from.varint();
     own.length = from.varint();
+    if (kind == kind_summed) own.checksum = from.fixed<std::uint64_t>();
     entry.location = own;
     return entry;
 }
@@ -82,10 +86,11 @@ void skip_entry(WireReader& from)
         from.text();
         return;
     }
-    if (kind != kind_own) from.fail("has an entry of an unknown kind");
+    if (kind > kind_summed) from.fail("has an entry of an unknown kind");
     from.varint();
     from.varint();
     from.varint();
+    if (kind == kind_summed) from.fixed<std::uint64_t>();
 }
 
 } // namespace

@@ -2,6 +2,7 @@
 // early.
 #include "fields/store_reader.h"
 
+#include "base/checksum.h"
 #include "fields/session.h"
 
 #include <daos_errno.h>
@@ -37,6 +38,7 @@ struct ObjectRead {
     Array array;
     std::vector<Range> ranges;
     std::vector<MutableBytes> memory;
+    std::vector<std::pair<FieldLocation, MutableBytes>> summed; // fields with checksums
     Pending pending;
 };
 
@@ -56,15 +58,24 @@ void StoreReader::read(const FieldLocation& location, std::uint64_t offset, Muta
     if (result.cells_short > 0) gone(dataset, location.object);
 }
 
+void StoreReader::require_sum(const FieldLocation& location, std::uint64_t sum) const
+{
+    if (!location.checksum || sum == *location.checksum) return;
+    throw Error(-DER_CSUM, "the field " + location.text() + " of " + dataset_->name() +
+                               " is damaged: its checksum does not match: archive it again; other fields "
+                               "can be read");
+}
+
 void StoreReader::read(const FieldLocation& location, MutableBytes memory) const
 {
     read(location, 0, memory);
+    if (location.checksum && memory.size() == location.length) require_sum(location, checksum(memory));
 }
 
 std::vector<std::byte> StoreReader::read(const FieldLocation& location) const
 {
     std::vector<std::byte> bytes(location.length);
-    read(location, 0, bytes);
+    read(location, bytes);
     return bytes;
 }
 
@@ -85,6 +96,8 @@ void StoreReader::read(std::span<const FieldLocation> locations, std::span<const
         const auto wait_oldest = [&] {
             reads.front().pending.wait();
             if (reads.front().pending.cells_short() > 0) gone(dataset, reads.front().object);
+            for (const auto& [field, bytes] : reads.front().summed)
+                require_sum(field, checksum(bytes));
             reads.pop_front();
         };
         for (auto at = order.begin(); at != order.end();) {
@@ -110,6 +123,7 @@ void StoreReader::read(std::span<const FieldLocation> locations, std::span<const
                                           one->memory.back().size() + field.length};
                 else
                     one->memory.push_back(memory[*at]);
+                if (field.checksum) one->summed.emplace_back(field, memory[*at]);
                 end = field.offset + field.length;
             }
             if (!one) continue;

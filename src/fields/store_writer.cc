@@ -1,9 +1,11 @@
 #include "fields/store_writer.h"
 
+#include "base/checksum.h"
 #include "client/in_doubt.h"
 #include "fields/session.h"
 #include "fields/unsynced.h"
 #include "fields/writer.h"
+#include "location/location.h"
 
 #include <daos_errno.h>
 
@@ -34,7 +36,9 @@ struct InFlight {
 
 struct StoreWriter::State {
     State(std::shared_ptr<Dataset> of, const WriterOptions& with)
-        : dataset(std::move(of)), options(with), unsynced(dataset)
+        : dataset(std::move(of)), options(with), unsynced(dataset),
+          keeps_sums(dataset->options().verify &&
+                     !capabilities_of(dataset->session().location()).verifies_cells)
     {
     }
 
@@ -58,6 +62,7 @@ struct StoreWriter::State {
     WriterOptions options;
     std::mutex mutex;              // of OwnState::field_store: guards all below
     Unsynced unsynced;             // archived; its caller's when it flushes without a sync
+    const bool keeps_sums;         // of fields
     std::vector<std::byte> packed; // small fields that are not written yet
     std::uint64_t pack_object = 0; // where they go
     std::optional<EventQueue> queue;
@@ -180,6 +185,7 @@ FieldLocation StoreWriter::archive(Bytes data)
         }
     });
     state.unsynced.add(location);
+    if (state.keeps_sums) location.checksum = checksum(data);
     return location;
 }
 

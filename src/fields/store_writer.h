@@ -3,7 +3,8 @@
 //
 // Object numbers are taken from a range that the process allocates once per dataset. A field of at least
 // DatasetOptions::pack_below bytes has an object of its own; smaller ones are collected and written together,
-// at the latest by flush(). An object that a flushed location names is never written to again.
+// at the latest by flush(). An object that a flushed location names is never written to again. Where the pool
+// does not verify what it reads of arrays (pools in files), a location has the checksum of the field.
 //
 // A forked child begins anew: it has archived nothing yet, and packs its fields into objects of its own.
 //

@@ -19,7 +19,7 @@ void Unsynced::add(const FieldLocation& location)
     if (last != nullptr && last->object == location.object && last->offset + last->length == location.offset)
         last->length += location.length;
     else
-        fields_.push_back(location);
+        fields_.push_back({location.object, location.offset, location.length});
 }
 
 void Unsynced::sync()

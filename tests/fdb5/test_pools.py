@@ -231,6 +231,45 @@ class PoolsTest(Archives):
                 sum(len(archive.listed(f"class=rd,expver={number:04}")) for number in range(0, 24, 6)), 4
             )
 
+    # They compare disks under a lock of one machine.
+    def test_no_rule_spreads_over_pools_in_files(self):
+        archive = self.archive()
+        first, second = (archive.folder / name for name in ("first", "second"))
+        archive.section = {"pool": f"shared:{second}"}
+        archive.write(*forecast())
+        file = archive.folder / "fields.grib"
+        for handler in ("Random", "RoundRobin", "WeightedRandom", "LeastUsed"):
+            for names in ([f"shared:{first}", f"shared:{second}"], [str(first), str(second)]):
+                archive.section = {"pools": [{"path": name} for name in names], "handler": handler}
+                words = [f"handler {handler}", "in files", "take the handler Default"]
+                self.refused(archive, words, "fdb-write", file)
+        self.assertFalse(first.exists())
+        archive.section = {"pools": [{"path": f"shared:{first}"}, {"path": f"shared:{second}"}]}
+        archive.write(*forecast(steps=(12,)))  # goes to where the dataset is
+        self.assertEqual(len(archive.listed(DATASET)), 12)
+        self.assertFalse(first.exists())
+
+    # The file system does not verify what it gives back.
+    def test_a_damaged_field_in_files_is_told(self):
+        for kind in ("stepstore", "fdbs-client"):
+            archive = self.archive(kind)
+            archive.section = {"pool": f"shared:{archive.pool}"}
+            archive.write(*forecast())
+            request = WHOLE + ",step=0/6,levelist=500/850,param=130/131"
+            self.assertEqual(len(archive.read(request)), len(b"".join(forecast())))
+            damaged = 0
+            for file in archive.pool.glob("*/containers/*/data/*/*"):
+                if file.is_file() and b"GRIB" in file.read_bytes():
+                    content = bytearray(file.read_bytes())
+                    content[content.index(b"GRIB") + 60] ^= 1
+                    file.write_bytes(content)
+                    damaged += 1
+            self.assertGreater(damaged, 0)
+            (archive.folder / "request").write_text(f"retrieve,{request}\n")
+            self.refused(
+                archive, ["checksum"], "fdb-read", archive.folder / "request", archive.folder / "read.grib"
+            )
+
     def test_a_pool_for_some_datasets_only(self):
         archive = self.two_places("stepstore", {"path": "second", "regex": "rd:aaaa:.*"}, {"path": "first"})
         archive.write(grib(expver="aaaa"), grib(expver="bbbb"))

@@ -40,7 +40,9 @@ Built build(std::uint64_t seed, std::size_t count)
         if (random() % 4 == 0 && !entry.removed)
             entry.location = std::string(random() % 300, 'f');
         else if (!entry.removed)
-            entry.location = FieldLocation{random(), random() % 100, random() >> (random() % 64)};
+            entry.location =
+                FieldLocation{random(), random() % 100, random() >> (random() % 64),
+                              random() % 2 == 0 ? std::optional<std::uint64_t>(random()) : std::nullopt};
         const auto number = static_cast<int>(random() % 100000);
         built.model[element_key(number % 100, number / 100).text()] = entry;
     }
