@@ -20,6 +20,10 @@ public:
         : writer_(location, options, std::move(ranks)),
           variable_(writer_.define(variable_name, steps::Type::string, steps::ShapeKind::local_value))
     {
+        // As an ADIOS2 program that defines before it opens.
+        writer_.agree(
+            {{{std::string(variable_name), steps::Type::string, steps::ShapeKind::local_value, nullptr},
+              {}}});
     }
     void begin_step(std::string_view metadata) override
     {

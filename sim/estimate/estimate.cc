@@ -60,7 +60,8 @@ public:
         const double connecting = machine_.connection * static_cast<double>(machine_.all_engines());
         // Each rank connects to the pool and opens the container.
         const double ranks = job_.experiment.writers;
-        const double opening = job_.in_files ? FileRequests(machine_).opening() * ranks
+        const FileRequests files(machine_);
+        const double opening = job_.in_files ? files.making() + files.opening(copies_are_keys()) * ranks
                                              : connecting + machine_.control * (2 * ranks + 6);
         Json found = {{"engine", "estimated"},
                       {"writers", job_.experiment.writers},
@@ -101,10 +102,13 @@ public:
     }
 
 private:
-    // Each rank has two files of definitions, and the stream a few.
+    bool copies_are_keys() const { return choices_.rows_of_copies == 0; }
+
+    // Each rank may have two files with copies, and the stream has a few.
     std::uint64_t files_of_stream() const
     {
-        constexpr std::uint64_t of_rank = 2, of_stream = 14;
+        constexpr std::uint64_t of_stream = 13;
+        const std::uint64_t of_rank = copies_are_keys() ? 2 : 0;
         const std::uint64_t ranks = job_.experiment.writers, steps = job_.experiment.steps;
         std::uint64_t files = of_rank * ranks + of_stream;
         if (choices_.places == MetadataPlaces::values) files += ranks * steps;

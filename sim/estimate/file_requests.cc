@@ -8,10 +8,11 @@ namespace {
 
 constexpr std::uint64_t value_head = 64; // bytes of a value's file beside the value, about
 
-// What the pool's own code asks of the metadata servers, counted in a simulation.
+// What the pool's own code asks of the metadata servers, counted in simulations of 1, 16 and 48 ranks.
 constexpr std::uint64_t looks_of_put = 4, changes_of_put = 3, listings_of_put = 1;
 constexpr std::uint64_t looks_of_get = 2, listings_of_get = 1;
-constexpr double looks_of_opening = 32, changes_of_opening = 8, listings_of_opening = 11;
+constexpr double looks_of_opening = 13, changes_of_opening = 0.2, listings_of_opening = 2;
+constexpr double looks_of_copies = 17, changes_of_copies = 9, listings_of_copies = 3; // as keys
 
 } // namespace
 
@@ -35,10 +36,19 @@ FileRequests::Parts FileRequests::parts_of(std::uint64_t at, std::uint64_t bytes
     return {at / span, (at + bytes - 1) / span + 1};
 }
 
-double FileRequests::opening() const
+double FileRequests::making() const
 {
-    return (looks_of_opening * machine_.file_metadata + changes_of_opening * machine_.name_change +
-            listings_of_opening * machine_.name_list) /
+    constexpr double looks = 105, changes = 34, listings = 9, syncs_of_files = 6, syncs_of_names = 10;
+    return looks * machine_.file_metadata + changes * machine_.name_change + listings * machine_.name_list +
+           syncs_of_files * machine_.file_sync + syncs_of_names * machine_.name_sync;
+}
+
+double FileRequests::opening(bool copies_are_keys) const
+{
+    const double keys = copies_are_keys ? 1 : 0;
+    return ((looks_of_opening + keys * looks_of_copies) * machine_.file_metadata +
+            (changes_of_opening + keys * changes_of_copies) * machine_.name_change +
+            (listings_of_opening + keys * listings_of_copies) * machine_.name_list) /
            static_cast<double>(machine_.name_servers);
 }
 

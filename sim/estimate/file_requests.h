@@ -30,9 +30,11 @@ public:
         std::uint64_t first, end;
     };
     Parts parts_of(std::uint64_t at, std::uint64_t bytes) const;
+    // Seconds until rank 0 has made the pool and the stream.
+    double making() const;
     // Seconds of the metadata servers for what each rank does before its second step: it opens the stream,
-    // and puts its definitions.
-    double opening() const;
+    // and stores copies of its definitions and its plan.
+    double opening(bool copies_are_keys) const;
 
 private:
     void of_names(std::uint64_t directory, std::uint64_t looks, std::uint64_t changes, std::uint64_t listings,

@@ -59,6 +59,7 @@ Choices choices_of(const Machine& machine, const Job& job)
                     writer.ranks_per_object,
                     writer.step_mode == steps::StepMode::snapshot,
                     writer.chunk_size != 0 ? writer.chunk_size : layout.chunk_size,
+                    layout.rows_of_copies,
                     0,
                     job.stream.reader.readers == steps::Readers::delegate ||
                         (job.stream.reader.readers == steps::Readers::automatic && !machine.is_one())};
@@ -137,8 +138,9 @@ std::vector<Requests::Slot> Requests::slots(std::uint64_t step) const
     const std::uint64_t begin = at_0 ? 0 : step;
     if (choices_.places == MetadataPlaces::slots) {
         const std::uint32_t together = record().ranks_together();
+        const std::uint64_t row = at_0 ? 0 : step + choices_.rows_of_copies;
         for (std::uint32_t rank = 0; rank < ranks_; ++rank)
-            slots[rank] = {(begin * together + rank % together) * choices_.chunk, choices_.chunk};
+            slots[rank] = {(row * together + rank % together) * choices_.chunk, choices_.chunk};
         return slots;
     }
     std::uint64_t at = begin * (of_ranks ? 0 : step_size(step)); // as if all steps were like this one

@@ -24,8 +24,9 @@ struct Choices {
     std::uint32_t ranks_per_object = 0; // per_machine; 0: all, as the simulated ranks are of one machine
     bool in_place = false;              // Steps=snapshot
     std::uint64_t chunk = 0;
-    std::uint64_t groups = 0; // targets of an object
-    bool delegated = true;    // reader rank 0 reads for all
+    std::uint64_t rows_of_copies = 0; // Layout
+    std::uint64_t groups = 0;         // targets of an object
+    bool delegated = true;            // reader rank 0 reads for all
 };
 
 // Refused: a layout that cannot be estimated, an object class that the cluster is too small for.

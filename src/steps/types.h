@@ -189,6 +189,14 @@ std::size_t element_size(const Variable& variable);       // bytes; 0 for string
 bool defined_alike(const Variable& a, const Variable& b); // whatever their names
 std::string described(const Variable& variable);          // "global array of float64"
 
+// What a rank says of a variable that other ranks may have too: its definition, and of an array the shape of
+// a step. Of a local array only the number of dimensions counts: a 0 for each. Empty: a value, or nothing was
+// put yet.
+struct Claim {
+    Variable variable;
+    Dims shape;
+};
+
 // An attribute's value: `count` elements one after the other in `data`, or `strings`.
 struct Attribute {
     std::string name;

@@ -6,6 +6,8 @@
 #include "operators.h"
 #include "structures.h"
 
+#include <algorithm>
+
 namespace stepstore::adios {
 namespace {
 
@@ -22,6 +24,40 @@ void refuse_operators(const std::vector<adios2::Operator>& operators, const std:
                         "instead (docs/parameters.md)");
     }
 }
+
+#ifdef STEPSTORE_ADIOS2_CORE
+std::optional<steps::Type> type_of(adios2::DataType type)
+{
+#define if_type(T)                                                                                           \
+    if (type == adios2::helper::GetDataType<T>()) return steps::type_of<T>();
+    ADIOS2_FOREACH_STDTYPE_1ARG(if_type)
+#undef if_type
+    return std::nullopt;
+}
+
+// What the ranks will most likely put, since the program has defined it before it opens the stream.
+std::vector<steps::Claim> claims_of(const adios2::IO& io)
+{
+    std::vector<steps::Claim> claims;
+    for (const auto& [name, variable] : core_of(io).GetVariables()) {
+        const auto type = type_of(variable->m_Type);
+        if (!type || variable->m_ShapeID == adios2::ShapeID::Unknown) continue;
+        steps::Claim& claim = claims.emplace_back();
+        claim.variable = {name, *type, kind_of(variable->m_ShapeID, name), nullptr};
+        if (claim.variable.kind == steps::ShapeKind::local_array)
+            claim.shape.assign(variable->m_Count.size(), 0);
+        else if (!steps::is_value(claim.variable.kind))
+            claim.shape = variable->m_Shape;
+        std::ranges::replace(claim.shape, adios2::JoinedDim, steps::joined_dimension);
+    }
+    return claims;
+}
+#else
+std::vector<steps::Claim> claims_of(const adios2::IO&)
+{
+    return {};
+}
+#endif
 
 template <class T>
 steps::Variable definition_of(const adios2::Variable<T>& variable, bool core_fits)
@@ -42,6 +78,7 @@ WriteAdapter::WriteAdapter(adios2::IO io, const Parameters& parameters,
       writer_(parameters.location, parameters.writer, communicator), order_(parameters.order),
       engine_name_(parameters.location), flatten_(parameters.flatten_steps)
 {
+    writer_.agree(core_fits_ ? claims_of(io) : std::vector<steps::Claim>());
 }
 
 adios2::StepStatus WriteAdapter::begin_step(adios2::StepMode mode)

@@ -1,5 +1,7 @@
-// The layout `array-aligned`: one array object in slots of one chunk each. Slot step * ranks + rank holds a
-// rank's metadata of a step. Steps count from the first of the segment.
+// The layout `array-aligned`: one array object in slots of one chunk each. Slot (4 + step) * ranks + rank
+// holds a rank's metadata of a step. Steps count from the first of the segment. The first four rows hold
+// copies of what later steps refer to (MetadataPart): each rank's first four, in the order in which they are
+// stored. So no rank makes a key for them, which in a pool in files is a file.
 //
 // 1. A rank stores its metadata with one write that lies within one chunk, so on one target: it is atomic. No
 //    rank waits for another.
@@ -8,7 +10,8 @@
 // With several objects the slots in each are those of its steps and ranks alone, in the same order.
 // 3. A step is there when all its slots hold a header of this stream, step and rank. A slot that was not
 //    written reads as zeros. Slots are never written twice. The rest of a chunk is a hole and takes no space.
-// With Steps=snapshot the slots of all steps are those of the first.
+// With Steps=snapshot the slots of all steps are those of the first. There, and with an object for each step,
+// no row is for copies.
 #include "steps/layouts/metadata_objects.h"
 
 #include <algorithm>
@@ -17,18 +20,34 @@ namespace stepstore::steps {
 
 namespace {
 
-std::uint64_t slot_at(const StreamRecord& record, std::uint64_t step, std::uint32_t rank)
+constexpr std::uint64_t rows_of_copies = 4;
+
+// In the row of a step, or of copies.
+std::uint64_t slot_in_row(const StreamRecord& record, std::uint64_t row, std::uint64_t step,
+                          std::uint32_t rank)
 {
-    const bool of_step = record.begins_at_0();
     const std::uint32_t together = record.ranks_together();
     std::uint64_t at = 0;
-    const bool overflow = __builtin_mul_overflow(of_step ? 0 : step - record.first_step, together, &at) ||
+    const bool overflow = __builtin_mul_overflow(row, together, &at) ||
                           __builtin_add_overflow(at, rank % together, &at) ||
                           __builtin_mul_overflow(at, record.chunk_size, &at);
     if (overflow || at > static_cast<std::uint64_t>(INT64_MAX) - record.chunk_size)
         throw Error(-DER_OVERFLOW,
                     step_rank(step, rank) + " lies beyond the end of the largest possible array");
     return at;
+}
+
+std::uint64_t slot_at(const StreamRecord& record, std::uint64_t step, std::uint32_t rank)
+{
+    std::uint64_t row = 0;
+    if (!record.begins_at_0() && __builtin_add_overflow(rows_of_copies, step - record.first_step, &row))
+        row = UINT64_MAX;
+    return slot_in_row(record, row, step, rank);
+}
+
+std::uint64_t slot_of_copy(const StreamRecord& record, std::uint64_t number, std::uint32_t rank)
+{
+    return slot_in_row(record, number, record.first_step, rank);
 }
 
 class AlignedWriter final : public LayoutWriter {
@@ -54,12 +73,21 @@ public:
         array.write(at, Bytes(sealed));
     }
 
+    bool store_copy(Bytes copy) override
+    {
+        if (record_.begins_at_0() || copies_ == rows_of_copies || copy.size() > record_.chunk_size)
+            return false;
+        arrays_.of(record_.first_step, rank_).write(slot_of_copy(record_, copies_++, rank_), copy);
+        return true;
+    }
+
 private:
     const StreamRecord& record_;
     OpenObjects<Array> arrays_;
     KeyValue overflow_;
     std::uint32_t rank_;
     ObjectsReach reach_;
+    std::uint64_t copies_ = 0;
 };
 
 class AlignedReader final : public LayoutReader {
@@ -125,6 +153,20 @@ public:
         return metadata;
     }
 
+    std::vector<std::vector<std::byte>> copies(std::uint32_t rank) override
+    {
+        if (record_.begins_at_0()) return {};
+        std::vector<std::vector<std::byte>> found;
+        std::vector<MetadataPiece> pieces;
+        for (std::uint64_t number = 0; number < rows_of_copies; ++number) {
+            const std::uint64_t at = slot_of_copy(record_, number, rank);
+            found.emplace_back(arrays_.there(record_.first_step, rank, at, record_.chunk_size));
+            pieces.push_back({record_.first_step, rank, at, found.back()});
+        }
+        requests_ += arrays_.read(pieces);
+        return found;
+    }
+
 private:
     // The slots [begin, end) that are missing, in one vector read for each object.
     void read_slots(std::uint64_t step, std::uint32_t begin, std::uint32_t end)
@@ -185,10 +227,11 @@ const Layout& array_aligned_layout()
 {
     static const Layout layout = {
         .name = "array-aligned",
-        .number = 4,
+        .number = 6, // 4 had no rows of copies
         .places = MetadataPlaces::slots,
         .chunk_size = 64 << 10,
         .least_chunk_size = metadata_header_size, // of metadata that lies elsewhere
+        .rows_of_copies = rows_of_copies,
         .objects_of_machines = true,
         .writer = &make_layout_writer<AlignedWriter>,
         .reader = &make_layout_reader<AlignedReader>,

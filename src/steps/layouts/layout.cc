@@ -135,6 +135,25 @@ void destroy_metadata(Container& container, const StreamRecord& segment)
     destroy_metadata_objects(container, segment, 0);
 }
 
+namespace {
+
+std::optional<std::vector<std::byte>> find_copy(LayoutReader& layout, const KeyValue& side,
+                                                const StreamRecord& record, std::uint64_t step,
+                                                std::uint32_t rank, MetadataPart part)
+{
+    for (std::vector<std::byte>& copy : layout.copies(rank)) {
+        MetadataHeader header;
+        if (inspect_metadata(copy, header) != MetadataState::whole || header.magic != metadata_magic)
+            continue;
+        const auto bytes = part == MetadataPart::plan ? header.plan_bytes : header.definitions_bytes;
+        if (header.generation == record.generation && header.step == step && header.rank == rank && bytes > 0)
+            return std::move(copy);
+    }
+    return side.get(copy_key(step, rank, part));
+}
+
+} // namespace
+
 std::vector<std::byte> fetch_known(LayoutReader& layout, const KeyValue& side, const StreamRecord& record,
                                    std::uint64_t step, std::uint32_t rank, MetadataPart part)
 {
@@ -146,7 +165,7 @@ std::vector<std::byte> fetch_known(LayoutReader& layout, const KeyValue& side, c
         if (error.code() != -DER_CSUM && error.code() != -DER_DF_INVAL && error.code() != -DER_NONEXIST &&
             error.code() != -DER_EP_OLD)
             throw;
-        auto copy = side.get(copy_key(step, rank, part));
+        auto copy = find_copy(layout, side, record, step, rank, part);
         if (!copy) throw;
         return std::move(*copy);
     }

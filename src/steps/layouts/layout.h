@@ -38,6 +38,9 @@ public:
     // ranks call it for the same steps in the same order. A rank that failed and has no metadata calls
     // abandon() instead, so that no rank waits for it.
     virtual void store(std::uint64_t step, Bytes metadata) = 0;
+    // Stores the copy of a part of this rank's metadata that later steps refer to (MetadataPart). False: the
+    // layout has no place for it, so the side object takes it.
+    virtual bool store_copy(Bytes /*copy*/) { return false; }
     virtual void abandon(std::uint64_t /*step*/) {}
     // No more steps of this rank. Where collective() is true every rank calls it once, also one whose step
     // failed. Such a rank then takes part in the exchanges of those that still write, so that they get the
@@ -64,6 +67,8 @@ public:
     virtual void fetch_ahead(std::uint64_t first, std::uint64_t count, std::vector<StepMetadata>& into);
     // What lies in one rank's place, for checks: nullopt: nothing. Damaged bytes are given as they are.
     virtual std::optional<std::vector<std::byte>> raw_metadata(std::uint64_t step, std::uint32_t rank) = 0;
+    // What store_copy() has stored of a rank, as it is: it may be damaged.
+    virtual std::vector<std::vector<std::byte>> copies(std::uint32_t /*rank*/) { return {}; }
     // That of one rank, in a step that is known to be whole. -DER_NONEXIST.
     std::vector<std::byte> fetch_metadata(std::uint64_t step, std::uint32_t rank);
     // Whether the step was published, be it damaged.
@@ -101,6 +106,9 @@ struct Layout {
     // Of the metadata array, bytes: what a user gets who does not say, and the least that he may say.
     std::uint64_t chunk_size = 1 << 20;
     std::uint64_t least_chunk_size = 1;
+    // Of slots of one chunk, before those of the steps, if the steps do not begin at byte 0. They hold each
+    // rank's first copies (LayoutWriter::store_copy).
+    std::uint64_t rows_of_copies = 0;
     bool chooses_chunks = false; // by the targets that they lie on: the record says how many there are
     const DataStore* data = &data_in_arrays;
     // Of the metadata objects, also where there is one for each step or rank. Those of one for all may be the

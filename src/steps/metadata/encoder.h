@@ -18,14 +18,6 @@
 
 namespace stepstore::steps {
 
-// What a rank says of a variable that other ranks may have too: its definition, and of an array the shape of
-// a step. Of a local array only the number of dimensions counts: a 0 for each. Empty: a value, or nothing was
-// put yet.
-struct Claim {
-    Variable variable;
-    Dims shape;
-};
-
 class Encoder {
 public:
     // metadata_compression: of the metadata.

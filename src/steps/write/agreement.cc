@@ -1,5 +1,6 @@
 #include "steps/write/agreement.h"
 
+#include "base/checksum.h"
 #include "base/wire.h"
 
 #include <algorithm>
@@ -56,6 +57,28 @@ std::string described_shape(const Variable& variable, const Dims& shape)
 
 } // namespace
 
+void Agreement::agree(Communicator& group, std::uint64_t first_step, std::vector<Claim> claims)
+{
+    std::ranges::sort(claims, {},
+                      [](const Claim& claim) -> const std::string& { return claim.variable.name; });
+    const std::uint64_t sum = checksum(encode(first_step, 0, claims));
+    const std::uint64_t greatest = group.max(sum);
+    const std::uint64_t least = ~group.max(~sum);
+    if (least != greatest) return;
+    first_step_ = first_step;
+    for (Claim& claim : claims) {
+        const std::string name = claim.variable.name;
+        agreed_.insert_or_assign(name, std::move(claim));
+    }
+}
+
+bool Agreement::is_agreed(std::uint64_t step, const Claim& claim) const
+{
+    const auto found = agreed_.find(claim.variable.name);
+    return found != agreed_.end() && step == first_step_ && found->second.shape == claim.shape &&
+           defined_alike(found->second.variable, claim.variable);
+}
+
 bool Agreement::is_said(std::uint64_t step, const Claim& claim) const
 {
     const auto found = known_.find(claim.variable.name);
@@ -97,6 +120,7 @@ void Agreement::learn(Bytes entry, std::uint64_t step)
 
 void Agreement::settle(std::uint64_t step, std::vector<Claim> claims)
 {
+    std::erase_if(claims, [&](const Claim& one) { return is_agreed(step, one); });
     const auto drop_what_is_said = [&] {
         std::erase_if(claims, [&](const Claim& one) { return is_said(step, one); });
     };

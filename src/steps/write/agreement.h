@@ -13,6 +13,9 @@
 // apart they are. Ranks that say the same cost one put, and a get each; a step that brings nothing new costs
 // nothing.
 //
+// What ranks define before they open the stream they compare then, with two reductions (agree()). If all say
+// the same, a rank that puts it in the first step, as it was said, has nothing new to say.
+//
 // Not seen here: a shape that one rank changes and another one, whose shape stays, does not: that one has
 // nothing new to say. Readers find it.
 //
@@ -21,6 +24,7 @@
 #pragma once
 
 #include "client/numbered_log.h"
+#include "comm/communicator.h"
 #include "steps/metadata/encoder.h"
 
 #include <string>
@@ -33,6 +37,8 @@ class Agreement {
 public:
     Agreement(KeyValue side, std::uint32_t rank) : log_(std::move(side), "Agreed-"), rank_(rank) {}
 
+    // All ranks call it together, before the first step, with all that they know by then.
+    void agree(Communicator& group, std::uint64_t first_step, std::vector<Claim> claims);
     // -DER_INVAL: another rank has said otherwise; the message names variable, step, and what both ranks say.
     void settle(std::uint64_t step, std::vector<Claim> claims);
     std::uint64_t requests() const { return requests_; }
@@ -50,6 +56,7 @@ private:
         std::vector<Shape> shapes; // in this step and later ones: other ranks may be ahead
     };
 
+    bool is_agreed(std::uint64_t step, const Claim& claim) const;
     bool is_said(std::uint64_t step, const Claim& claim) const;
     void learn(Bytes entry, std::uint64_t step);
 
@@ -57,6 +64,8 @@ private:
     std::uint32_t rank_;
     std::uint64_t requests_ = 0;
     std::unordered_map<std::string, Known> known_;
+    std::uint64_t first_step_ = 0;
+    std::unordered_map<std::string, Claim> agreed_; // by all ranks, before the first step
 };
 
 } // namespace stepstore::steps

@@ -14,6 +14,11 @@ Writer::~Writer() = default;
 Writer::Writer(Writer&&) noexcept = default;
 Writer& Writer::operator=(Writer&&) noexcept = default;
 
+void Writer::agree(std::vector<Claim> claims)
+{
+    if (impl_->agreement) impl_->agreement->agree(*impl_->communicator, impl_->steps, std::move(claims));
+}
+
 std::uint64_t Writer::begin_step()
 {
     return impl_->begin_step();

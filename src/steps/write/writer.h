@@ -35,6 +35,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace stepstore::steps {
 
@@ -50,6 +51,10 @@ public:
     ~Writer(); // without close(): the stream stays, not marked as ended; a step that was begun is dropped
     Writer(Writer&&) noexcept;
     Writer& operator=(Writer&&) noexcept;
+
+    // Optional, and then all ranks call it together before the first step: what each will define, and with
+    // which shapes. If all ranks say the same, they need not compare it in that step, which takes requests.
+    void agree(std::vector<Claim> claims);
 
     // The number of the step that begins, from 0 (appending: from the number of steps that were kept).
     // -DER_INVAL: a step is open already, or the writer is closed.

@@ -302,7 +302,7 @@ void Writer::Impl::store_copies()
         profile.metadata_requests += agreement->requests() - requests;
     }
     for (const Encoder::Copy& copy : encoder->copies()) {
-        side->put(copy.key, copy.metadata);
+        if (!layout->store_copy(copy.metadata)) side->put(copy.key, copy.metadata);
         profile.metadata_bytes += copy.metadata.size();
         ++profile.metadata_requests;
     }

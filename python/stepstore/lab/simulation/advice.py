@@ -211,7 +211,7 @@ class Advisor:
         """How many files a stream is, and whether fewer ranks should write."""
         files, aggregated = best.found["files"], best.found["aggregated"]
         lines = [
-            f"The stream has {files:,} files, of which {2 * job.ranks:,} are the definitions of the ranks. "
+            f"The stream has {files:,} files, beside a data file of each rank that writes blocks. "
             f"Each name of a file costs the metadata server {human_time(self._cluster['name_change'])}."
         ]
         nodes, ranks = aggregated["nodes"], int(self._cluster["ranks_per_node"])
@@ -280,8 +280,8 @@ class Advisor:
         if job.in_files:
             return (
                 f"Beside {human_time(per_step)} for {job.steps} steps, opening and the definitions take "
-                f"the writers about {human_time(wrote['open'])}, with any layout: each rank asks the "
-                "metadata server for names, and makes some."
+                f"the writers about {human_time(wrote['open'])}, with this layout: each rank asks the "
+                "metadata server for names, and may make some."
             )
         return (
             f"Beside {human_time(per_step)} for {job.steps} steps, opening takes the writers about "
