@@ -185,8 +185,14 @@ void FilesContainer::array_write(const ObjectId& oid, const ArrayAttributes& att
     if (memory.empty()) return;
     const auto opened = array(oid, true);
     Pieces<Bytes> pieces(memory);
-    for (const Range& range : ranges) {
-        const ByteSpan bytes = bytes_of(range, attributes, name);
+    for (std::size_t next = 0; next < ranges.size();) {
+        ByteSpan bytes = bytes_of(ranges[next++], attributes, name);
+        // What lies together goes in one call.
+        for (; next < ranges.size(); ++next) {
+            const ByteSpan more = bytes_of(ranges[next], attributes, name);
+            if (more.begin != bytes.end) break;
+            bytes.end = more.end;
+        }
         if (bytes.begin == bytes.end) continue;
         if (const int error = write_all(opened->fd.get(), pieces.take(bytes.end - bytes.begin), bytes.begin);
             error != 0)
@@ -202,8 +208,11 @@ ReadResult FilesContainer::array_read(const ObjectId& oid, const ArrayAttributes
     require_latest(epoch);
     const std::string name = named(oid);
     require_same_size(ranges, memory, attributes, name);
-    const auto opened = array(oid, false);
+    // Who does not ask where the array ends sees from the bytes themselves what they are. Those of an array
+    // that was removed meanwhile are no worse than none.
+    const auto opened = ends == Ends::untold ? objects_.open(oid, false) : array(oid, false);
     ReadResult result;
+    bool whole = true;
     bool fresh = place_->local(); // what the machine knows of the file's length
     std::vector<std::byte> unwanted;
     for (const ReadRun& run : runs_of(ranges, memory, attributes, name, place_->local())) {
@@ -214,6 +223,7 @@ ReadResult FilesContainer::array_read(const ObjectId& oid, const ArrayAttributes
             if (fresh_size_of(opened->fd.get(), name) > run.begin() + done)
                 done = read_run(*place_, opened->fd.get(), run, name, unwanted);
         }
+        whole = whole && done == run.length();
         for (const ReadPiece& piece : run.pieces) {
             const std::uint64_t at = piece.begin - run.begin();
             const std::size_t there = std::min<std::uint64_t>(done - std::min(at, done), piece.memory.size());
@@ -221,7 +231,7 @@ ReadResult FilesContainer::array_read(const ObjectId& oid, const ArrayAttributes
             result.bytes += there;
         }
     }
-    if (ends == Ends::untold) return result;
+    if (whole || ends == Ends::untold) return result;
     const std::uint64_t size = opened ? fresh_size_of(opened->fd.get(), name) / attributes.cell_size : 0;
     for (const Range& range : ranges) {
         const std::uint64_t end = range.index + range.length;
