@@ -30,10 +30,10 @@ def check(records, names):
 
 
 @pytest.mark.skipif(not METADATA, reason="needs ADIOS2's PerfMetaData and the plugin")
-@pytest.mark.parametrize("engine", ["plugin", "native"])
-def test_metadata(cli, engine):
+@pytest.mark.parametrize(("engine", "on"), [("plugin", "machine"), ("native", "files")])
+def test_metadata(cli, engine, on):
     run = ("bench", "metadata", "--ranks", 2, "--steps", 3, "--rounds", 1, "--directory", cli.directory)
-    run += ("--engine", engine)
+    run += ("--engine", engine, "--on", on)
     names = [
         f"{kind}/2 ranks/{what}"
         for kind, parts in (
@@ -53,8 +53,9 @@ def test_metadata(cli, engine):
 
 
 @pytest.mark.skipif(not STEPS, reason="needs stepstore-bench-steps and the plugin")
-def test_data_and_open(cli):
-    where = ("--rounds", 1, "--directory", cli.directory, "--json")
+@pytest.mark.parametrize("on", ["machine", "files"])
+def test_data_and_open(cli, on):
+    where = ("--rounds", 1, "--directory", cli.directory, "--on", on, "--json")
     records = cli("bench", "data", "--ranks", 2, "--sizes", 1, "--total", 4, *where).json
     check(records, ["write/2 ranks/1 MiB", "read/2 ranks/1 MiB"])
     records = cli("bench", "open", "--steps", 20, *where).json

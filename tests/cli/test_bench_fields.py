@@ -107,7 +107,7 @@ def test_keys_in_the_collocation_key_and_decoded_messages(cli):
         "--settings",
         "packBelow=0",
     )
-    table = cli("bench", "fields", *run, "--directory", cli.directory).out
+    table = cli("bench", "fields", *run, "--on", "files", "--directory", cli.directory).out
     assert "read one by one/1 process/100 KiB/collocation" in table and "w+r" not in table and "BEST" in table
 
 

@@ -295,3 +295,14 @@ def test_a_run_that_fails_says_why_in_one_line(run, cli):
     said = run("--points", "default", "--set", "Targets=4,ObjectClass=S64", code=1).err
     assert "stepstore-bench-layouts: " in said and "S64" in said and len(said.strip().splitlines()) == 1
     assert not list(cli.directory.glob("stepstore-bench-*"))
+
+
+def test_pools_in_files(run, cli):
+    records = run("--on", "files", "--no-bp5", "--sizes", "2k", "--points", "layouts", "--json").json
+    names = {one["case"].split("/")[1] for one in records}
+    assert names >= {"array-aligned", "kv", "array", "array-adaptive", "posix"}
+    assert all(one["end_to_end"] > 0 for one in records)
+    # They have no snapshots, so that is where the streams were.
+    failed = run("--on", "files", "--no-bp5", "--sizes", "2k", "--points", "Steps=snapshot", code=1)
+    assert "snapshot" in failed.err
+    refused(run, cli, "--on", "files", "--location", "rados://x", says="not both")

@@ -28,6 +28,8 @@ def own_pool(parser: Parser, options: Namespace) -> str:
     """The pool of this run; empty without --location. A cluster that cannot be used ends the command here."""
     if not options.location:
         return ""
+    if options.on != "machine":
+        parser.error("give --location or --on, not both")
     try:
         parts = _core.parse_location(options.location)
     except Error as error:

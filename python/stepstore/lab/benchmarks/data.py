@@ -13,7 +13,7 @@ from stepstore.console import CommandError, ExitCode
 from stepstore.errors import Error
 from stepstore.lab.benchmarks import memory
 from stepstore.lab.benchmarks.mpi import ADIOS2_WITH_MPI, engine, run
-from stepstore.lab.benchmarks.options import Parser
+from stepstore.lab.benchmarks.options import Parser, location
 from stepstore.lab.benchmarks.report import Case, report
 from stepstore.paths import program
 
@@ -30,6 +30,7 @@ def data(words: list[str]) -> None:
         "Each engine is first in every other round.",
     )
     parser.add_adios2()
+    parser.add_on()
     parser.list("ranks", [4], "numbers of ranks")
     parser.list("sizes", [1, 4, 16, 64], "MiB of a rank in one step", "MIB,...")
     parser.number("total", 512, "at most so many MiB in one run, in 2 to 50 steps", "MIB")
@@ -52,6 +53,7 @@ def open_(words: list[str]) -> None:
         "last step. Prints milliseconds.",
     )
     parser.add_adios2()
+    parser.add_on()
     parser.number("steps", 10000, "steps")
     parser.number("bytes", 1600, "bytes of a step, a multiple of 16", "B")
     options = parser.parse_args(words)
@@ -108,7 +110,9 @@ class _Engines:
         self, ranks: int, words: list[str], ours_first: bool = False
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Runs the program with Stepstore and with BP5; what each has printed."""
-        kind, parameters = engine(self._options.engine, self._folder / "ours", self._options.parameters)
+        kind, parameters = engine(
+            self._options.engine, location(self._options, self._folder / "ours"), self._options.parameters
+        )
         plugin = ["--engine", kind, "--parameters", parameters]
         if ours_first:  # what comes second may find the machine warmer, or its memory fuller
             ours = self._run(ranks, [*words, *plugin])

@@ -22,7 +22,7 @@ from stepstore.lab.benchmarks.field_figures import write_figures
 from stepstore.lab.benchmarks.grib import PARAMETERS, write_plan
 from stepstore.lab.benchmarks.layout_figures import require_matplotlib
 from stepstore.lab.benchmarks.machine import others_share
-from stepstore.lab.benchmarks.options import Parser
+from stepstore.lab.benchmarks.options import Parser, location
 from stepstore.lab.benchmarks.report import Case, report
 from stepstore.paths import fdb5_directories, program
 from stepstore.processes import run_program
@@ -122,6 +122,7 @@ def _options(words: list[str]) -> argparse.Namespace:
         default="stepstore",
         help="type of FDB client for our engine: ours (default), or FDB's own",
     )
+    parser.add_on()
     ceph.add_location(parser)
     add("--quick", action="store_true", help="few small cases, to see that it works")
     add("--figures", metavar="DIR", help="draw a figure there, as PNG and SVG with the numbers as CSV")
@@ -206,7 +207,7 @@ class _Archive:
         }
         if engine == "stepstore":
             given = dict(one.split("=", 1) for one in setting.options.settings.split(",") if one)
-            pool = setting.options.pool or str(self._data / "pool")
+            pool = setting.options.pool or location(setting.options, self._data / "pool")
             config["stepstore"] = {"pool": pool, **given}
             # A pool is made once, as the directory that toc's files go to.
             Pool.create(

@@ -14,6 +14,7 @@ from stepstore.errors import Error
 from stepstore.lab.benchmarks import ceph
 from stepstore.lab.benchmarks.layout_points import Point
 from stepstore.lab.benchmarks.mpi import run
+from stepstore.lab.benchmarks.options import location
 from stepstore.paths import program
 
 BP5 = "bp5"
@@ -70,7 +71,7 @@ class Run:
             *numbers,
             *flags,
             f"--size={size}",
-            f"--location={pool + '/stream' if pool else place}",
+            f"--location={pool + '/stream' if pool else location(options, place) if points else place}",
         ]
         if not points:
             self._words.append(f"--engine={BP5}")

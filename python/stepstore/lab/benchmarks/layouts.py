@@ -113,6 +113,7 @@ def _parser() -> Parser:
     parser.add_argument(
         "--figures", metavar="DIR", help="draw figures there, as PNG and SVG with the numbers as CSV"
     )
+    parser.add_on()
     ceph.add_location(parser)
     parser.add_argument("--no-bp5", action="store_true", help="leave BP5 out")
     parser.add_argument("--mpirun", default="", help="the command that starts MPI programs (default: mpirun)")

@@ -13,7 +13,7 @@ from pathlib import Path
 from stepstore.console import CommandError, ExitCode
 from stepstore.lab.benchmarks import ceph
 from stepstore.lab.benchmarks.mpi import engine, run
-from stepstore.lab.benchmarks.options import Parser
+from stepstore.lab.benchmarks.options import Parser, location
 from stepstore.lab.benchmarks.report import Case, report
 from stepstore.steps import open_steps
 
@@ -47,6 +47,7 @@ def _parse(words: list[str]) -> Namespace:
         "which does nothing, takes for writing.",
     )
     parser.add_adios2()
+    parser.add_on()
     ceph.add_location(parser)
     parser.list("ranks", [4, 16], "numbers of ranks")
     parser.number("steps", 50, "steps")
@@ -97,7 +98,8 @@ def _measure(program: str, kind: str, ranks: int, options: Namespace, folder: Pa
         for name in names
     }
     for _ in range(options.rounds):
-        ours, peer = f"{options.pool}/stream" if options.pool else str(folder / "ours"), folder / "peer.bp"
+        place, peer = folder / "ours", folder / "peer.bp"
+        ours = f"{options.pool}/stream" if options.pool else location(options, place)
         door = engine(options.engine, ours, options.parameters)
         theirs = _round(program, kind, ranks, options, folder, str(peer), ["BP5"])
         mine = _round(program, kind, ranks, options, folder, "unused", door)
@@ -112,7 +114,7 @@ def _measure(program: str, kind: str, ranks: int, options: Namespace, folder: Pa
         if options.pool:
             ceph.remove(options.pool)
         else:
-            shutil.rmtree(ours)
+            shutil.rmtree(place)
         shutil.rmtree(peer)
     return list(cases.values())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 from typing import Any
 
 
@@ -14,6 +15,11 @@ def numbers(text: str) -> list[int]:
 def words(text: str) -> list[str]:
     """What is between commas; empty parts are dropped."""
     return [part for part in text.split(",") if part]
+
+
+def location(options: argparse.Namespace, path: Path) -> str:
+    """Where Stepstore's pool is that lies at this path."""
+    return f"shared:{path}" if options.on == "files" else str(path)
 
 
 class Parser(argparse.ArgumentParser):
@@ -27,6 +33,15 @@ class Parser(argparse.ArgumentParser):
             help="where to write, such as /dev/shm (default: the directory for temporary files)",
         )
         self.add_argument("--json", action="store_true", help="print a list of objects instead of a table")
+
+    def add_on(self) -> None:
+        self.add_argument(
+            "--on",
+            choices=("machine", "files"),
+            default="machine",
+            help="Stepstore's pools: those of one machine (default), or pools in files (shared:), which "
+            "several machines can use",
+        )
 
     def number(self, name: str, default: int, what: str, unit: str = "N") -> None:
         text = f"{what} (default: {default})"
