@@ -132,6 +132,19 @@ def test_a_step_costs_a_rank_one_write_and_a_put_what_the_documentation_says():
     assert many["array-aligned"]["of_stream"] == few["array-aligned"]["of_stream"]
 
 
+def test_a_rank_makes_no_name_when_it_opens_a_stream():
+    def changes(layout, ranks):  # of all that is done once
+        cluster = free(ranks_per_node=16)
+        return Simulator(cluster).run(job(layout, ranks=ranks, steps=3))["files"]["written"]["changes"]
+
+    of_rank = {
+        layout: (changes(layout, 48) - changes(layout, 16)) / 32
+        for layout in ("array-aligned", "array-adaptive")
+    }
+    assert of_rank["array-aligned"] < 0.5  # a metadata file for each node
+    assert of_rank["array-adaptive"] > 6  # two keys of each rank
+
+
 # ---- times
 
 
