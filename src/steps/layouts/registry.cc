@@ -35,7 +35,8 @@ const Layout& layout_of(const StreamRecord& record)
 {
     if (const Layout* layout = find_layout(record.layout)) return *layout;
     throw Error(-DER_DF_INCOMPT, "this library does not know the layout with the number " +
-                                     std::to_string(record.layout) + ": use a newer Stepstore");
+                                     std::to_string(record.layout) +
+                                     ": use the Stepstore that wrote the stream, or a newer one");
 }
 
 const Layout& layout_named(std::string_view name)
