@@ -62,6 +62,8 @@ Numbers::Numbers(Container& container, std::string where, bool takes_back, Names
 {
 }
 
+Numbers::~Numbers() = default;
+
 KeyValue Numbers::open_register() const
 {
     return container_.key_value(container_.object_id(0, writers_hi, ObjectType::key_value, "S1"));

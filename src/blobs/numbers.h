@@ -57,6 +57,7 @@ public:
     // the entries of the directory have now.
     using Names = std::function<std::unordered_set<std::uint64_t>()>;
     Numbers(Container& container, std::string where, bool takes_back, Names names);
+    ~Numbers();
 
     struct Own;
     // A number for one write, which is over when this goes. Of the process that took it.
