@@ -42,6 +42,9 @@ def test_the_command_line_makes_looks_checks_and_compacts(tmp_path: Path) -> Non
     assert "files, format 1" in command("pool", "query", pool)
     assert json.loads(command("pool", "query", f"shared:{pool}", "--json"))["backend"] == "files"
     write(str(pool))
+    with stepstore.Pool.connect(str(pool)) as opened, opened.create_container("keys") as box:
+        for number in range(20):
+            box.key_value(1).put(f"key-{number}", b"value")
     assert "U" in command("ls", pool)
     assert "damage" not in command("pool", "check", pool).replace("no damage", "")
     command("pool", "check", "--repair", pool)

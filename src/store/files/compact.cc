@@ -20,8 +20,11 @@ public:
     {
         const RootedPath draft = place.temporary();
         place.make(draft, {encode_owner(this_process())});
-        int error = make_directories(file_.parent());
-        if (error == 0) error = link_file(draft, file_);
+        int error = 0;
+        do { // another one that ends may remove the directory
+            error = make_directories(file_.parent());
+            if (error == 0) error = link_file(draft, file_);
+        } while (error == ENOENT && exists(place.root()));
         remove(draft);
         if (error != 0) throw system_error(error, file_, "cannot make the file");
         try {

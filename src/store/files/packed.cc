@@ -20,7 +20,8 @@ constexpr std::size_t read_at_once = 64 << 10;
 
 } // namespace
 
-const std::size_t packed_head_size = frame_size_of<std::uint32_t> + buckets * 2 * sizeof(std::uint64_t);
+const std::size_t packed_head_size =
+    frame_size_of<std::uint32_t> + std::size_t{buckets} * 2 * sizeof(std::uint64_t);
 
 std::vector<std::byte> encode_packed_head(const PackedHead& head)
 {

@@ -264,7 +264,8 @@ def measured_steps(options: Namespace, writers: int, readers: int) -> _Times:
     """Of each layout and size: seconds of a rank and step, means of the rounds, by bench layouts. read and
     rest: of the acquisition."""
     of_bench = Program(options.mpirun)
-    asked = Namespace(writers=writers, readers=readers, steps=options.steps, live=False, together=False)
+    job = {"writers": writers, "readers": readers, "steps": options.steps}
+    asked = Namespace(**job, live=False, together=False, on="machine")
     times: dict[tuple[str, int], list[dict[str, float]]] = {}
     with tempfile.TemporaryDirectory(prefix="stepstore-measure-", dir=options.directory) as folder:
         for _ in range(options.rounds):
