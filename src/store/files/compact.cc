@@ -24,7 +24,7 @@ public:
         do { // another one that ends may remove the directory
             error = make_directories(file_.parent());
             if (error == 0) error = link_file(draft, file_);
-        } while (error == ENOENT && exists(place.root()));
+        } while (error == ENOENT && exists(draft));
         remove(draft);
         if (error != 0) throw system_error(error, file_, "cannot make the file");
         try {
