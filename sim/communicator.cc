@@ -5,6 +5,7 @@
 #include "world.h"
 
 #include <array>
+#include <map>
 #include <numeric>
 
 namespace stepstore::sim {
@@ -27,9 +28,18 @@ struct Group {
             one.numbers.resize(ranks);
         }
     }
+    // Of the ranks of a row.
+    Group& of(RankRow row)
+    {
+        std::unique_ptr<Group>& group = rows[row.first];
+        if (group == nullptr)
+            group = std::make_unique<Group>(costs.machine, static_cast<std::size_t>(row.count));
+        return *group;
+    }
     CollectiveCosts costs;
     simgrid::s4u::BarrierPtr all_here;
     std::array<Exchange, 2> exchanges;
+    std::map<int, std::unique_ptr<Group>> rows; // by the first rank
 };
 
 class SimulatedCommunicator final : public Communicator {
@@ -51,32 +61,26 @@ public:
 
     void broadcast(std::vector<std::byte>& bytes, int root) override
     {
-        Exchange& exchange = next();
-        const auto from = static_cast<std::size_t>(root);
-        if (rank_ == from) exchange.bytes[from] = bytes;
-        wait_for_all();
-        spend(group_->costs.broadcast(exchange.bytes[from].size()));
-        if (rank_ != from) bytes = exchange.bytes[from];
+        const std::size_t call = ++calls_;
+        broadcast(*group_, call, rank_, bytes, static_cast<std::size_t>(root));
     }
-
     void gather(Bytes mine, std::vector<std::byte>& gathered, std::vector<std::uint64_t>& offsets,
                 int root) override
     {
-        Exchange& exchange = next();
-        exchange.bytes[rank_].assign(mine.begin(), mine.end());
-        exchange.numbers[rank_] = mine.size();
-        wait_for_all();
-        gathered.clear();
-        offsets.clear();
-        if (rank_ == static_cast<std::size_t>(root)) {
-            offsets.push_back(0);
-            for (const auto& bytes : exchange.bytes) {
-                gathered.insert(gathered.end(), bytes.begin(), bytes.end());
-                offsets.push_back(gathered.size());
-            }
-        }
-        const auto all = std::accumulate(exchange.numbers.begin(), exchange.numbers.end(), std::uint64_t{0});
-        spend(group_->costs.gather(all));
+        const std::size_t call = ++calls_;
+        gather(*group_, call, rank_, mine, gathered, offsets, static_cast<std::size_t>(root));
+    }
+    void broadcast_row(std::vector<std::byte>& bytes, RankRow row) override
+    {
+        const std::size_t call = ++calls_in_row_;
+        broadcast(group_->of(row), call, rank_ - static_cast<std::size_t>(row.first), bytes, 0);
+    }
+    void gather_row(Bytes mine, std::vector<std::byte>& gathered, std::vector<std::uint64_t>& offsets,
+                    RankRow row) override
+    {
+        const std::size_t call = ++calls_in_row_;
+        gather(group_->of(row), call, rank_ - static_cast<std::size_t>(row.first), mine, gathered, offsets,
+               0);
     }
 
     std::vector<std::uint64_t> allgather(std::uint64_t mine) override
@@ -107,21 +111,54 @@ public:
 
 private:
     Exchange& next() { return group_->exchanges[++calls_ % 2]; }
-    void wait_for_all()
+    static void wait_for_all(Group& group)
     {
         World& world = World::current();
         world.storage().leave_processor(world.client());
-        group_->all_here->wait();
+        group.all_here->wait();
     }
+    void wait_for_all() { wait_for_all(*group_); }
     void meet(double cost)
     {
         wait_for_all();
         spend(cost);
     }
 
+    // In a group where this rank has the number `mine`.
+    static void broadcast(Group& group, std::size_t call, std::size_t mine, std::vector<std::byte>& bytes,
+                          std::size_t from)
+    {
+        Exchange& exchange = group.exchanges[call % 2];
+        if (mine == from) exchange.bytes[from] = bytes;
+        wait_for_all(group);
+        spend(group.costs.broadcast(exchange.bytes[from].size()));
+        if (mine != from) bytes = exchange.bytes[from];
+    }
+
+    static void gather(Group& group, std::size_t call, std::size_t mine, Bytes bytes,
+                       std::vector<std::byte>& gathered, std::vector<std::uint64_t>& offsets, std::size_t to)
+    {
+        Exchange& exchange = group.exchanges[call % 2];
+        exchange.bytes[mine].assign(bytes.begin(), bytes.end());
+        exchange.numbers[mine] = bytes.size();
+        wait_for_all(group);
+        gathered.clear();
+        offsets.clear();
+        if (mine == to) {
+            offsets.push_back(0);
+            for (const auto& one : exchange.bytes) {
+                gathered.insert(gathered.end(), one.begin(), one.end());
+                offsets.push_back(gathered.size());
+            }
+        }
+        const auto all = std::accumulate(exchange.numbers.begin(), exchange.numbers.end(), std::uint64_t{0});
+        spend(group.costs.gather(all));
+    }
+
     std::shared_ptr<Group> group_;
     std::size_t rank_;
     std::size_t calls_ = 0;
+    std::size_t calls_in_row_ = 0;
 };
 
 class AloneForAll final : public Communicator {
@@ -137,13 +174,16 @@ public:
     void gather(Bytes mine, std::vector<std::byte>& gathered, std::vector<std::uint64_t>& offsets,
                 int /*root*/) override
     {
-        gathered.clear();
-        offsets.assign(1, 0);
-        for (std::size_t rank = 0; rank < costs_.ranks; ++rank) {
-            gathered.insert(gathered.end(), mine.begin(), mine.end());
-            offsets.push_back(gathered.size());
-        }
-        spend(costs_.gather(gathered.size()));
+        gather(costs_, mine, gathered, offsets);
+    }
+    void broadcast_row(std::vector<std::byte>& bytes, RankRow row) override
+    {
+        spend(costs_of(row).broadcast(bytes.size()));
+    }
+    void gather_row(Bytes mine, std::vector<std::byte>& gathered, std::vector<std::uint64_t>& offsets,
+                    RankRow row) override
+    {
+        gather(costs_of(row), mine, gathered, offsets);
     }
     std::vector<std::uint64_t> allgather(std::uint64_t mine) override
     {
@@ -163,6 +203,22 @@ public:
     }
 
 private:
+    CollectiveCosts costs_of(RankRow row) const
+    {
+        return {costs_.machine, static_cast<std::size_t>(row.count)};
+    }
+    static void gather(const CollectiveCosts& costs, Bytes mine, std::vector<std::byte>& gathered,
+                       std::vector<std::uint64_t>& offsets)
+    {
+        gathered.clear();
+        offsets.assign(1, 0);
+        for (std::size_t rank = 0; rank < costs.ranks; ++rank) {
+            gathered.insert(gathered.end(), mine.begin(), mine.end());
+            offsets.push_back(gathered.size());
+        }
+        spend(costs.gather(gathered.size()));
+    }
+
     CollectiveCosts costs_;
 };
 

@@ -1,5 +1,6 @@
 #include "job_description.h"
 
+#include "steps/layouts/aggregation.h"
 #include "steps/layouts/layout.h"
 #include "stepstore/error.h"
 
@@ -73,15 +74,17 @@ namespace {
 
 // As the engine does it where it sees that its ranks are on several machines (steps/write/opening.cc). Here
 // all are on one.
-void choose_objects(const Machine& machine, Job& job)
+void choose_for_files(const Machine& machine, Job& job)
 {
     steps::WriterOptions& writer = job.stream.writer;
     const auto on_node = static_cast<std::uint32_t>(machine.ranks_per_node);
     const bool several_nodes = on_node > 0 && job.experiment.writers > on_node;
-    const bool possible = writer.step_mode != steps::StepMode::snapshot &&
-                          steps::layout_named(writer.layout).objects_of_machines;
-    if (job.in_files && several_nodes && possible && !writer.objects)
+    const steps::Layout& layout = steps::layout_named(writer.layout);
+    const bool of_machines = job.in_files && several_nodes && writer.step_mode != steps::StepMode::snapshot;
+    if (of_machines && layout.objects_of_machines && !writer.objects)
         writer.objects = steps::Objects::per_machine;
+    if (of_machines && layout.aggregates && writer.ranks_per_aggregator == 0)
+        writer.ranks_per_aggregator = steps::usual_ranks_per_aggregator(job.experiment.writers, on_node);
     if (writer.objects == steps::Objects::per_machine && writer.ranks_per_object == 0)
         writer.ranks_per_object = several_nodes ? on_node : 0;
 }
@@ -112,7 +115,7 @@ Job job_of(const Json& description, const Machine& machine)
     bench::set_parameters(job.stream, job.reading);
     check_options(job.stream.writer);
     check_options(job.stream.reader);
-    choose_objects(machine, job);
+    choose_for_files(machine, job);
     if (job.in_files && job.stream.writer.step_mode == steps::StepMode::snapshot)
         refuse_job("Steps=snapshot needs a pool that keeps versions, and pools in files keep none");
     return job;

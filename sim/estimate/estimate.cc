@@ -45,10 +45,9 @@ struct Reading {
 
 class Estimate {
 public:
-    Estimate(const Machine& machine, const Job& job)
+    Estimate(const Machine& machine, const Job& job, const Choices& choices)
         : machine_(machine), served_(job.in_files ? servers_of_files(machine) : machine), job_(job),
-          choices_(choices_of(machine, job)), requests_(machine, job, choices_),
-          writers_{machine, job.experiment.writers},
+          choices_(choices), requests_(machine, job, choices_), writers_{machine, job.experiment.writers},
           readers_{machine, std::max<std::uint64_t>(job.readers, 1)},
           step_bytes_(requests_.step_size(sample_step()))
     {
@@ -81,7 +80,8 @@ public:
                         {"short_of_buffers", writing.short_of_buffers}}}};
         if (job_.in_files) {
             found["files"] = files_of_stream();
-            found["aggregated"] = aggregated();
+            found["ranks_per_aggregator"] = choices_.ranks_per_aggregator;
+            if (aggregates()) found["aggregated"] = aggregated();
         }
         if (job_.readers == 0) return found;
         const Reading reading = read();
@@ -102,6 +102,10 @@ public:
     }
 
 private:
+    bool aggregates() const
+    {
+        return steps::layout_named(job_.stream.writer.layout).aggregates && !choices_.in_place;
+    }
     bool copies_are_keys() const { return choices_.rows_of_copies == 0; }
 
     // Each rank may have two files with copies, and the stream has a few.
@@ -110,32 +114,31 @@ private:
         constexpr std::uint64_t of_stream = 13;
         const std::uint64_t of_rank = copies_are_keys() ? 2 : 0;
         const std::uint64_t ranks = job_.experiment.writers, steps = job_.experiment.steps;
+        const std::uint64_t writers = requests_.writers();
+        const std::uint64_t together = std::max(choices_.ranks_per_object, choices_.ranks_per_aggregator);
         std::uint64_t files = of_rank * ranks + of_stream;
-        if (choices_.places == MetadataPlaces::values) files += ranks * steps;
+        if (choices_.places == MetadataPlaces::values) files += writers * steps;
         if (choices_.places == MetadataPlaces::dense) files += steps;
         // Each further metadata object has an entry and a file.
-        if (choices_.objects == steps::Objects::per_writer) files += 2 * (ranks - 1);
-        if (choices_.ranks_per_object != 0) files += 2 * ((ranks - 1) / choices_.ranks_per_object);
+        if (choices_.objects == steps::Objects::per_writer) files += 2 * (writers - 1);
+        if (choices_.ranks_per_object != 0) files += 2 * ((ranks - 1) / together);
         if (choices_.objects == steps::Objects::per_step) files += 2 * (steps - 1) + ranks;
         return files;
     }
 
-    // The best number of nodes, for which one rank would gather the metadata and write it.
+    // The best number of nodes for which one rank stores the metadata.
     Json aggregated() const
     {
         Json best;
         const std::uint64_t ranks = job_.experiment.writers;
         for (std::uint64_t nodes = 1; nodes * machine_.ranks_per_node < 2 * ranks; nodes *= 2) {
-            const std::vector<Calls> calls = requests_.of_aggregators(sample_step(), nodes);
-            std::vector<Process> processes;
-            for (const Calls& of_one : calls)
-                processes.push_back({processes.size() * nodes, &of_one});
-            const std::uint64_t together = std::min(ranks, nodes * machine_.ranks_per_node);
-            const double gathering =
-                CollectiveCosts{machine_, together}.gather(step_bytes_ / ranks * together);
-            const double time = gathering + replay(served_, processes).mean;
-            if (best.is_null() || time < best["stabilisation"])
-                best = {{"nodes", nodes}, {"stabilisation", time}};
+            Choices choices = choices_;
+            choices.ranks_per_aggregator = static_cast<std::uint32_t>(nodes * machine_.ranks_per_node);
+            const Estimate other(machine_, job_, choices);
+            const Writing writing = other.write();
+            const Json one = {{"ranks", choices.ranks_per_aggregator},
+                              {"stabilisation", writing.stored + writing.exchange}};
+            if (best.is_null() || one["stabilisation"] < best["stabilisation"]) best = one;
         }
         return best;
     }
@@ -155,8 +158,9 @@ private:
             writing.messages = 3.0 / ranks;
             return writing;
         }
-        const std::uint64_t steps = std::clamp<std::uint64_t>(sampled_messages / ranks, 1, settled);
-        std::vector<std::uint32_t> order(ranks);
+        const auto writers = static_cast<std::uint32_t>(requests_.writers());
+        const std::uint64_t steps = std::clamp<std::uint64_t>(sampled_messages / writers, 1, settled);
+        std::vector<std::uint32_t> order(writers);
         std::iota(order.begin(), order.end(), 0U);
         if (steps > 1) write_step(sample_step(), order); // finds an order, and does not count
         for (std::uint64_t i = 0; i < steps; ++i) {
@@ -168,12 +172,22 @@ private:
             writing.busiest_target = std::max(writing.busiest_target, one.found.most_at_target);
             writing.short_of_buffers = std::max(writing.short_of_buffers, one.found.short_of_buffers);
         }
+        if (choices_.ranks_per_aggregator > 1) writing.exchange += handing_over();
         const double exchange = writers_.allgather(8ULL * ranks);
         if (choices_.places == MetadataPlaces::dense) writing.exchange += exchange;
         if (choices_.in_place)
             writing.exchange += exchange + machine_.control + 2 * machine_.latency + machine_.call +
                                 machine_.kv_put + 2 * machine_.latency;
         return writing;
+    }
+
+    // To the aggregator, and its word that all is stored.
+    double handing_over() const
+    {
+        const std::uint64_t ranks = job_.experiment.writers;
+        const std::uint64_t together = std::min<std::uint64_t>(choices_.ranks_per_aggregator, ranks);
+        const CollectiveCosts row{machine_, together};
+        return row.gather(step_bytes_ / ranks * together) + row.broadcast(1);
     }
 
     // The ranks' own work, which counts on one machine.
@@ -197,9 +211,9 @@ private:
         std::vector<Process> processes;
         for (const std::uint32_t rank : order) {
             Calls& mine = calls[rank];
-            written.messages += static_cast<double>(messages_in(mine)) / static_cast<double>(calls.size());
+            written.messages += static_cast<double>(messages_in(mine)) / job_.experiment.writers;
             if (machine_.is_one()) mine.insert(mine.begin(), {encoding(), true, {}});
-            processes.push_back({rank / machine_.ranks_per_node, &mine});
+            processes.push_back({requests_.node_of(rank), &mine});
         }
         written.found = replay(served_, processes);
         std::vector<std::uint32_t> next;
@@ -331,7 +345,7 @@ Json estimate(const Machine& machine, const Job& job)
 {
     if (job.stride != 0) refuse_job("extents are not estimated: leave the stride out, or simulate them");
     require_step_in_memory(job);
-    return Estimate(machine, job)();
+    return Estimate(machine, job, choices_of(machine, job))();
 }
 
 } // namespace stepstore::sim

@@ -1,6 +1,7 @@
 #include "estimate/requests.h"
 
 #include "base/dkey_group.h"
+#include "steps/layouts/aggregation.h"
 #include "stepstore/libdaos.h"
 #include "store/files/container.h"
 
@@ -19,8 +20,9 @@ using steps::Objects;
 
 constexpr std::uint64_t description = 130; // bytes of metadata beside the text of the experiment
 constexpr std::uint64_t header = steps::metadata_header_size;
-constexpr std::uint64_t side = UINT32_MAX; // the number of the key-value for what has no other place
-constexpr std::uint64_t usual_room = 4096; // of a get whose size is not known
+constexpr std::uint64_t length_in_bundle = 8; // of each rank's metadata
+constexpr std::uint64_t side = UINT32_MAX;    // the number of the key-value for what has no other place
+constexpr std::uint64_t usual_room = 4096;    // of a get whose size is not known
 constexpr std::uint64_t record_of_snapshot = 29;
 
 Bytes bytes_of(const std::string& text)
@@ -41,6 +43,18 @@ std::uint32_t target_of(const store::Placement& placement, Bytes dkey)
     return placement.group(placement.group_of(dkey)).targets[0];
 }
 
+steps::StreamRecord record_of(const Choices& choices, std::uint32_t ranks)
+{
+    steps::StreamRecord record;
+    record.ranks = ranks;
+    record.chunk_size = choices.chunk;
+    record.objects = choices.objects;
+    record.ranks_per_object = choices.ranks_per_object != 0 ? choices.ranks_per_object : ranks;
+    record.step_mode = choices.in_place ? steps::StepMode::snapshot : steps::StepMode::extend;
+    record.ranks_per_aggregator = choices.ranks_per_aggregator;
+    return choices.ranks_per_aggregator > 1 ? steps::record_of_rows(record) : record;
+}
+
 } // namespace
 
 std::uint64_t Fetch::steps() const
@@ -57,6 +71,7 @@ Choices choices_of(const Machine& machine, const Job& job)
     Choices choices{layout.places,
                     writer.objects.value_or(Objects::single),
                     writer.ranks_per_object,
+                    std::max(writer.ranks_per_aggregator, 1U),
                     writer.step_mode == steps::StepMode::snapshot,
                     writer.chunk_size != 0 ? writer.chunk_size : layout.chunk_size,
                     layout.rows_of_copies,
@@ -75,13 +90,25 @@ Choices choices_of(const Machine& machine, const Job& job)
 }
 
 Requests::Requests(const Machine& machine, const Job& job, const Choices& choices)
-    : machine_(machine), job_(job), choices_(choices), files_(machine), ranks_(job.experiment.writers)
+    : machine_(machine), job_(job), choices_(choices), files_(machine),
+      record_(record_of(choices, job.experiment.writers)), ranks_(record_.ranks), chunk_(record_.chunk_size)
 {
 }
 
-std::uint64_t Requests::metadata_size(std::uint64_t step, std::uint32_t rank) const
+std::uint64_t Requests::metadata_size(std::uint64_t step, std::uint32_t writer) const
 {
-    return job_.experiment.sizes.at(step, rank, ranks_) + description;
+    const std::uint32_t all = job_.experiment.writers, together = choices_.ranks_per_aggregator;
+    if (together == 1) return job_.experiment.sizes.at(step, writer, all) + description;
+    const std::uint32_t first = writer * together, end = first + std::min(together, all - first);
+    std::uint64_t bytes = header;
+    for (std::uint32_t rank = first; rank < end; ++rank)
+        bytes += job_.experiment.sizes.at(step, rank, all) + description + length_in_bundle;
+    return bytes;
+}
+
+std::uint64_t Requests::node_of(std::uint32_t writer) const
+{
+    return std::uint64_t{writer} * choices_.ranks_per_aggregator / machine_.ranks_per_node;
 }
 
 std::uint64_t Requests::step_size(std::uint64_t step) const
@@ -106,27 +133,16 @@ store::Placement Requests::placement(std::uint64_t object) const
     return store::Placement(0, {id.hi, id.lo}, static_cast<unsigned>(machine_.all_targets()));
 }
 
-steps::StreamRecord Requests::record() const
-{
-    steps::StreamRecord record;
-    record.ranks = ranks_;
-    record.chunk_size = choices_.chunk;
-    record.objects = choices_.objects;
-    record.ranks_per_object = choices_.ranks_per_object != 0 ? choices_.ranks_per_object : ranks_;
-    record.step_mode = choices_.in_place ? steps::StepMode::snapshot : steps::StepMode::extend;
-    return record;
-}
-
 std::uint64_t Requests::object_of(std::uint64_t step, std::uint32_t rank) const
 {
     if (choices_.objects == Objects::per_step) return step;
-    if (choices_.objects != Objects::single) return rank / record().ranks_together();
+    if (choices_.objects != Objects::single) return rank / record_.ranks_together();
     return choices_.places == MetadataPlaces::values ? side : 0;
 }
 
 std::string Requests::key_of(std::uint64_t step, std::uint32_t rank) const
 {
-    return steps::metadata_key(record(), step, rank);
+    return steps::metadata_key(record_, step, rank);
 }
 
 std::vector<Requests::Slot> Requests::slots(std::uint64_t step) const
@@ -137,10 +153,10 @@ std::vector<Requests::Slot> Requests::slots(std::uint64_t step) const
     std::vector<Slot> slots(ranks_);
     const std::uint64_t begin = at_0 ? 0 : step;
     if (choices_.places == MetadataPlaces::slots) {
-        const std::uint32_t together = record().ranks_together();
+        const std::uint32_t together = record_.ranks_together();
         const std::uint64_t row = at_0 ? 0 : step + choices_.rows_of_copies;
         for (std::uint32_t rank = 0; rank < ranks_; ++rank)
-            slots[rank] = {(row * together + rank % together) * choices_.chunk, choices_.chunk};
+            slots[rank] = {(row * together + rank % together) * chunk_, chunk_};
         return slots;
     }
     std::uint64_t at = begin * (of_ranks ? 0 : step_size(step)); // as if all steps were like this one
@@ -155,14 +171,14 @@ std::vector<Requests::Slot> Requests::slots(std::uint64_t step) const
 // Rows begin about where they would; the rows before are not looked at.
 steps::Row Requests::row_with(std::uint64_t step) const
 {
-    steps::StreamRecord record = this->record();
+    steps::StreamRecord record = record_;
     const bool of_ranks = choices_.objects == Objects::per_writer;
     record.groups = of_ranks ? 0 : static_cast<std::uint32_t>(choices_.groups);
     const std::uint64_t first = steps::row_of(step);
     std::vector<std::uint64_t> sizes;
     for (std::uint32_t rank = 0; rank < ranks_; ++rank)
-        sizes.push_back(std::min<std::uint64_t>(steps::room_for(metadata_size(first, rank)), choices_.chunk));
-    const std::uint64_t begin = first * choices_.chunk;
+        sizes.push_back(std::min<std::uint64_t>(steps::room_for(metadata_size(first, rank)), chunk_));
+    const std::uint64_t begin = first * chunk_;
     return {record, first, std::move(sizes),
             std::vector(of_ranks ? ranks_ : 1, of_ranks ? begin : begin * ranks_)};
 }
@@ -212,8 +228,8 @@ Call Requests::access(const std::vector<Piece>& pieces, bool writes, std::uint64
     std::map<std::uint64_t, InChunk> chunks;
     for (const Piece& piece : pieces) {
         for (std::uint64_t at = piece.at; at < piece.at + piece.bytes;) {
-            const std::uint64_t chunk = at / choices_.chunk;
-            const std::uint64_t until = std::min(piece.at + piece.bytes, (chunk + 1) * choices_.chunk);
+            const std::uint64_t chunk = at / chunk_;
+            const std::uint64_t until = std::min(piece.at + piece.bytes, (chunk + 1) * chunk_);
             InChunk& in = chunks[chunk];
             in.bytes += until - at;
             ++in.extents;
@@ -307,24 +323,8 @@ double Requests::wait_for_locks(std::uint32_t rank, const Piece& piece, SharedPa
                         static_cast<double>(machine_.ranks_per_node) * machine_.file_server_request;
     double waits = 0;
     for (std::uint64_t part = parts.first; part < parts.end; ++part)
-        waits += turn * static_cast<double>(shared.enter(piece.object, part, rank / machine_.ranks_per_node));
+        waits += turn * static_cast<double>(shared.enter(piece.object, part, node_of(rank)));
     return waits;
-}
-
-std::vector<Calls> Requests::of_aggregators(std::uint64_t step, std::uint64_t nodes) const
-{
-    const std::uint64_t ranks = nodes * machine_.ranks_per_node;
-    std::vector<Calls> all;
-    std::uint64_t at = 0;
-    for (std::uint64_t first = 0; first < ranks_; first += ranks) {
-        std::uint64_t bytes = 0;
-        for (std::uint64_t rank = first; rank < std::min<std::uint64_t>(first + ranks, ranks_); ++rank)
-            bytes += metadata_size(step, static_cast<std::uint32_t>(rank));
-        const std::uint64_t unit = std::max<std::uint64_t>(machine_.file_lock_span, 1);
-        files_.write(0, at, bytes, 0, all.emplace_back());
-        at += (bytes + unit - 1) / unit * unit;
-    }
-    return all;
 }
 
 std::vector<Calls> Requests::of_writers(std::uint64_t step) const
@@ -457,9 +457,12 @@ void Requests::read_slots(std::uint64_t first, std::uint64_t count, Calls& calls
             const std::uint64_t room = std::min(room_before(first, rank), where[rank].bytes);
             pieces.push_back({object, where[rank].at, room});
             if (size <= room) continue;
-            if (choices_.places != MetadataPlaces::dense)
+            const bool elsewhere = overflows(step, rank, where[rank]);
+            if (choices_.places == MetadataPlaces::rows)
                 read({{object, where[rank].at, where[rank].bytes}}, again);
-            if (overflows(step, rank, where[rank])) get_unknown(side, key_of(step, rank), size, again);
+            else if (choices_.places == MetadataPlaces::slots && !elsewhere)
+                read({{object, where[rank].at, size}}, again);
+            if (elsewhere) get_unknown(side, key_of(step, rank), size, again);
         }
     }
     if (!pieces.empty()) read(pieces, calls);

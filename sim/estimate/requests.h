@@ -22,7 +22,8 @@ struct Choices {
     steps::MetadataPlaces places = steps::MetadataPlaces::other;
     steps::Objects objects = steps::Objects::single;
     std::uint32_t ranks_per_object = 0; // per_machine; 0: all, as the simulated ranks are of one machine
-    bool in_place = false;              // Steps=snapshot
+    std::uint32_t ranks_per_aggregator = 1;
+    bool in_place = false; // Steps=snapshot
     std::uint64_t chunk = 0;
     std::uint64_t rows_of_copies = 0; // Layout
     std::uint64_t groups = 0;         // targets of an object
@@ -42,14 +43,14 @@ struct Fetch {
 class Requests {
 public:
     Requests(const Machine& machine, const Job& job, const Choices& choices);
-    // Of each rank, in one step.
+    // Of each writer in one step: a rank, or the first of a row with an aggregator.
     std::vector<Calls> of_writers(std::uint64_t step) const;
-    // The same with a pool in files, if one rank of so many nodes wrote for all of them.
-    std::vector<Calls> of_aggregators(std::uint64_t step, std::uint64_t nodes) const;
+    std::uint32_t writers() const { return ranks_; }
+    std::uint64_t node_of(std::uint32_t writer) const;
     // Of one reader.
     Calls of_reader(const Fetch& fetch) const;
-    // Of the metadata of a rank, as it is stored.
-    std::uint64_t metadata_size(std::uint64_t step, std::uint32_t rank) const;
+    // Of what a writer stores.
+    std::uint64_t metadata_size(std::uint64_t step, std::uint32_t writer) const;
     std::uint64_t step_size(std::uint64_t step) const;
     // The first step after those that are read together at most.
     std::uint64_t end_of_row(std::uint64_t step) const;
@@ -61,7 +62,6 @@ private:
     struct Slot {
         std::uint64_t at = 0, bytes = 0;
     };
-    steps::StreamRecord record() const; // what places depend on
     store::Placement placement(std::uint64_t object) const;
     std::uint64_t object_of(std::uint64_t step, std::uint32_t rank) const;
     std::string key_of(std::uint64_t step, std::uint32_t rank) const;
@@ -93,7 +93,9 @@ private:
     const Job& job_;
     const Choices& choices_;
     const FileRequests files_;
-    std::uint32_t ranks_;
+    const steps::StreamRecord record_; // what places depend on. Its ranks are the writers
+    const std::uint32_t ranks_;
+    const std::uint64_t chunk_;
 };
 
 } // namespace stepstore::sim

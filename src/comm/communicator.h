@@ -15,6 +15,11 @@
 
 namespace stepstore {
 
+struct RankRow { // neighbouring ranks
+    int first = 0;
+    int count = 1;
+};
+
 class Communicator {
 public:
     virtual ~Communicator() = default;
@@ -29,6 +34,10 @@ public:
     // 1] (size() + 1 of them). Elsewhere both are left empty.
     virtual void gather(Bytes mine, std::vector<std::byte>& gathered, std::vector<std::uint64_t>& offsets,
                         int root) = 0;
+    // The same among the ranks of a row alone, from and to its first one. Other rows may do so meanwhile.
+    virtual void broadcast_row(std::vector<std::byte>& bytes, RankRow row) = 0;
+    virtual void gather_row(Bytes mine, std::vector<std::byte>& gathered, std::vector<std::uint64_t>& offsets,
+                            RankRow row) = 0;
     // One number of every rank, on every rank, in rank order.
     virtual std::vector<std::uint64_t> allgather(std::uint64_t mine) = 0;
     // As allgather(), and one exchange with it: some ranks may call the one, some the other. When all ranks

@@ -162,16 +162,18 @@ void MpiCommunicator::barrier()
 }
 
 // From the root down a binomial tree.
-void MpiCommunicator::broadcast_first(int root)
+void MpiCommunicator::pass_first_on(RankRow row, int root)
 {
     std::byte* const first = buffers_->first.data();
-    const int mine = (rank_ - root + size_) % size_; // as if the root were rank 0
+    const int size = row.count;
+    const auto rank_of = [&](int place) { return row.first + (place + root - row.first) % size; };
+    const int mine = (rank_ - root + size) % size; // as if the root were the first of them
     int reach = 1;
-    while (reach < size_ && (mine & reach) == 0)
+    while (reach < size && (mine & reach) == 0)
         reach *= 2;
     if (mine != 0) {
         MPI_Request request = MPI_REQUEST_NULL;
-        check_mpi(MPI_Irecv(first, static_cast<int>(first_bytes), MPI_BYTE, (mine - reach + root) % size_,
+        check_mpi(MPI_Irecv(first, static_cast<int>(first_bytes), MPI_BYTE, rank_of(mine - reach),
                             broadcast_message, comm_, &request),
                   "MPI_Irecv");
         finish({&request, 1}, "MPI_Irecv");
@@ -181,11 +183,31 @@ void MpiCommunicator::broadcast_first(int root)
     std::array<MPI_Request, 32> requests{};
     std::size_t sent = 0;
     for (reach /= 2; reach > 0; reach /= 2)
-        if (mine + reach < size_)
-            check_mpi(MPI_Isend(first, count, MPI_BYTE, (mine + reach + root) % size_, broadcast_message,
-                                comm_, &requests[sent++]),
+        if (mine + reach < size)
+            check_mpi(MPI_Isend(first, count, MPI_BYTE, rank_of(mine + reach), broadcast_message, comm_,
+                                &requests[sent++]),
                       "MPI_Isend");
     finish(std::span(requests).first(sent), "MPI_Isend");
+}
+
+// How many of the bytes have come. There is memory for all of them then.
+std::size_t MpiCommunicator::broadcast_first(std::vector<std::byte>& bytes, RankRow row, int root)
+{
+    std::vector<std::byte>& first = buffers_->first;
+    first.resize(first_bytes);
+    if (rank_ == root) {
+        store_little<std::uint64_t>(first.data(), bytes.size());
+        std::copy_n(bytes.begin(), std::min(bytes.size(), first_bytes - length_bytes),
+                    first.begin() + length_bytes);
+    }
+    pass_first_on(row, root);
+    const auto length = static_cast<std::size_t>(load_little<std::uint64_t>(first.data()));
+    const auto in_first = std::min(length, first_bytes - length_bytes);
+    if (rank_ != root) {
+        bytes.resize(length);
+        std::copy_n(first.begin() + length_bytes, in_first, bytes.begin());
+    }
+    return in_first;
 }
 
 void MpiCommunicator::broadcast_piece(std::vector<std::byte>& bytes, std::size_t at, int count, int root)
@@ -198,31 +220,44 @@ void MpiCommunicator::broadcast_piece(std::vector<std::byte>& bytes, std::size_t
 void MpiCommunicator::broadcast(std::vector<std::byte>& bytes, int root)
 {
     require_usable();
-    std::vector<std::byte>& first = buffers_->first;
-    first.resize(first_bytes);
-    if (rank_ == root) {
-        store_little<std::uint64_t>(first.data(), bytes.size());
-        std::copy_n(bytes.begin(), std::min(bytes.size(), first_bytes - length_bytes),
-                    first.begin() + length_bytes);
-    }
-    broadcast_first(root);
-    auto length = static_cast<std::size_t>(load_little<std::uint64_t>(first.data()));
-    auto in_first = std::min(length, first_bytes - length_bytes);
-    if (rank_ != root) {
-        bytes.resize(length);
-        std::copy_n(first.begin() + length_bytes, in_first, bytes.begin());
-    }
-    for (auto at = in_first; at < length;) {
-        auto count = std::min(piece_bytes, length - at);
+    for (std::size_t at = broadcast_first(bytes, {0, size_}, root); at < bytes.size();) {
+        const std::size_t count = std::min(piece_bytes, bytes.size() - at);
         broadcast_piece(bytes, at, static_cast<int>(count), root);
         at += count;
     }
 }
 
-// One message from each rank, its length found by the probe: half the messages of a gather of lengths and a
-// gather of bytes.
+// Mostly all of it is in the first message.
+void MpiCommunicator::broadcast_row(std::vector<std::byte>& bytes, RankRow row)
+{
+    require_usable();
+    const std::size_t done = broadcast_first(bytes, row, row.first);
+    if (done == bytes.size()) return;
+    if (rank_ == row.first) {
+        for (int to = row.first + 1; to < row.first + row.count; ++to)
+            send_pieces(Bytes(bytes).subspan(done), to);
+        return;
+    }
+    bytes.resize(done);
+    receive_pieces(bytes, row.first);
+}
+
 void MpiCommunicator::gather(Bytes mine, std::vector<std::byte>& gathered,
                              std::vector<std::uint64_t>& offsets, int root)
+{
+    gather_from({0, size_}, mine, gathered, offsets, root);
+}
+
+void MpiCommunicator::gather_row(Bytes mine, std::vector<std::byte>& gathered,
+                                 std::vector<std::uint64_t>& offsets, RankRow row)
+{
+    gather_from(row, mine, gathered, offsets, row.first);
+}
+
+// One message from each rank, its length found by the probe: half the messages of a gather of lengths and a
+// gather of bytes.
+void MpiCommunicator::gather_from(RankRow row, Bytes mine, std::vector<std::byte>& gathered,
+                                  std::vector<std::uint64_t>& offsets, int root)
 {
     require_usable();
     gathered.clear();
@@ -231,9 +266,9 @@ void MpiCommunicator::gather(Bytes mine, std::vector<std::byte>& gathered,
         send_pieces(mine, root);
         return;
     }
-    offsets.reserve(static_cast<std::size_t>(size_) + 1);
+    offsets.reserve(static_cast<std::size_t>(row.count) + 1);
     offsets.push_back(0);
-    for (int from = 0; from < size_; ++from) {
+    for (int from = row.first; from < row.first + row.count; ++from) {
         if (from == rank_)
             gathered.insert(gathered.end(), mine.begin(), mine.end());
         else

@@ -38,6 +38,9 @@ public:
     void broadcast(std::vector<std::byte>& bytes, int root) override;
     void gather(Bytes mine, std::vector<std::byte>& gathered, std::vector<std::uint64_t>& offsets,
                 int root) override;
+    void broadcast_row(std::vector<std::byte>& bytes, RankRow row) override;
+    void gather_row(Bytes mine, std::vector<std::byte>& gathered, std::vector<std::uint64_t>& offsets,
+                    RankRow row) override;
     std::vector<std::uint64_t> allgather(std::uint64_t mine) override;
     std::vector<std::uint64_t> allgather_after(std::uint64_t mine, RootWork work) override;
     std::uint64_t max(std::uint64_t mine) override;
@@ -59,7 +62,10 @@ private:
     [[noreturn]] void fail_with_farewell(int from);
     void send_pieces(Bytes mine, int to);
     void receive_pieces(std::vector<std::byte>& gathered, int from);
-    void broadcast_first(int root);
+    void gather_from(RankRow row, Bytes mine, std::vector<std::byte>& gathered,
+                     std::vector<std::uint64_t>& offsets, int root);
+    std::size_t broadcast_first(std::vector<std::byte>& bytes, RankRow row, int root);
+    void pass_first_on(RankRow row, int root);
     void broadcast_piece(std::vector<std::byte>& bytes, std::size_t at, int count, int root);
 
     MPI_Comm comm_;

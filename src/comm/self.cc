@@ -17,6 +17,12 @@ public:
         gathered.assign(mine.begin(), mine.end());
         offsets.assign({0, mine.size()});
     }
+    void broadcast_row(std::vector<std::byte>&, RankRow) override {}
+    void gather_row(Bytes mine, std::vector<std::byte>& gathered, std::vector<std::uint64_t>& offsets,
+                    RankRow) override
+    {
+        gather(mine, gathered, offsets, 0);
+    }
     std::vector<std::uint64_t> allgather(std::uint64_t mine) override { return {mine}; }
     std::vector<std::uint64_t> allgather_after(std::uint64_t mine, RootWork work) override
     {

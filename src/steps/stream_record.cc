@@ -40,6 +40,7 @@ enum Tag : std::uint16_t {
     tag_groups = 24 | must_know,
     tag_group_hash = 25 | must_know,
     tag_ranks_per_object = 26 | must_know,
+    tag_ranks_per_aggregator = 27 | must_know,
 };
 
 // One list of the fields for both directions: visit(tag, member).
@@ -72,6 +73,7 @@ void each_field(Record& r, Visit&& visit)
     visit(tag_groups, r.groups);
     visit(tag_group_hash, r.group_hash);
     visit(tag_ranks_per_object, r.ranks_per_object);
+    visit(tag_ranks_per_aggregator, r.ranks_per_aggregator);
 }
 
 // A stream that was never appended to does without the fields of segments, so that older libraries read it.
@@ -85,6 +87,7 @@ bool is_written(Tag tag, const StreamRecord& r)
     case tag_groups: return r.groups != 0;
     case tag_group_hash: return r.group_hash != GroupHash::stepstore;
     case tag_ranks_per_object: return r.ranks_per_object != 0;
+    case tag_ranks_per_aggregator: return r.ranks_per_aggregator != 0;
     default: return true;
     }
 }
@@ -184,6 +187,12 @@ void validate(const StreamRecord& record, const std::string& where)
                         std::to_string(record.ranks_per_object) +
                         " ranks have a metadata object together, and has objects of the kind " +
                         std::to_string(static_cast<int>(record.objects)) + ": it is damaged");
+    // A slot has room for the metadata of all that an aggregator stores for.
+    if (record.ranks_per_aggregator > most_chunk_size / record.chunk_size ||
+        (record.ranks_per_aggregator > 0 && record.in_place()))
+        throw Error(-DER_DF_INVAL, "the record of the stream " + where + " says that a rank stores for " +
+                                       std::to_string(record.ranks_per_aggregator) +
+                                       ", which cannot be: it is damaged");
     for (const Segment& one : segments_of(record))
         if (!one.directory.empty())
             require_segment_directory(one.directory, "the record of the stream " + where);

@@ -56,6 +56,8 @@ struct StreamRecord {
     std::uint32_t groups = 0;
     // per_machine: so many ranks in a row have a metadata object together. Else 0.
     std::uint32_t ranks_per_object = 0;
+    // So many ranks in a row hand their metadata over to the first (layouts/aggregation.h). 0: none does.
+    std::uint32_t ranks_per_aggregator = 0;
     GroupHash group_hash = GroupHash::stepstore;
     ObjectId side;         // key-value: what the layout keeps there, agreements, copies, the profile
     ObjectId metadata;     // what the layout keeps there; the first of several: metadata_of

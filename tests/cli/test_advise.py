@@ -84,6 +84,8 @@ def test_other_choices_are_estimated_as_they_are_simulated():
         "array-aligned,Objects=per-machine,RanksPerObject=12",
         "array-aligned,ObjectClass=S4",
         "array,ChunkSize=64k",
+        "array-aligned,RanksPerAggregator=8",
+        "kv,RanksPerAggregator=32",
     ]
     require_near(both(jobs(points, 64, 5_000, "ReadAhead=0")))
 

@@ -228,7 +228,8 @@ def test_advice_for_a_site_with_nothing_but_a_file_system(cli):
     found = cli(*options, "--json").json
     assert found["cluster"] == "lustre" and found["location"] == "shared:PATH"
     notes = " ".join(found["notes"])
-    assert "beside a data file of each rank" in notes and "one rank of each" in notes
+    assert "beside a data file of each rank" in notes
+    assert "One rank stores the metadata of 16 (RanksPerAggregator)" in notes
     assert {one["point"].split(",")[0] for one in found["predictions"]} >= {"array", "posix", "kv"}
     assert not any("snapshot" in one["point"] for one in found["predictions"])
     assert "at a location shared:PATH" in cli(*options).out

@@ -152,7 +152,7 @@ TEST(Examples, SizesAndSlotsOfAStep)
             std::vector<std::byte> metadata(communicator->rank() == 0 ? 1000 : 5000);
             MetadataHeader header;
             seal_metadata(header, metadata);
-            layout_named(layout).writer({pool, container, record}, *communicator)->store(0, metadata);
+            open_layout_to_write({pool, container, record}, *communicator)->store(0, metadata);
         });
         expect_documented("format-stream.md", example, container.key_value(record.side).get(key).value());
     }

@@ -57,8 +57,42 @@ std::vector<std::byte> pattern(std::size_t size, unsigned seed)
     return bytes;
 }
 
+// In rows of two or three ranks, which do not wait for each other.
+void check_rows(Communicator& comm)
+{
+    for (const int size : {2, 3}) {
+        const int first = comm.rank() / size * size;
+        const RankRow row{first, std::min(size, comm.size() - first)};
+        const int rounds = 1 + first; // some have more to do than others
+        for (int round = 0; round < rounds; ++round) {
+            const auto seed = static_cast<unsigned>(100 * first + round);
+            for (const std::size_t length : {0UL, 2040UL, 2041UL, 100000UL}) {
+                auto bytes = comm.rank() == first ? pattern(length, seed) : std::vector<std::byte>(3);
+                comm.broadcast_row(bytes, row);
+                EXPECT(bytes == pattern(length, seed));
+            }
+            const auto length = [](int rank) { return static_cast<std::size_t>(rank) * 700; };
+            std::vector<std::byte> all(1), expected;
+            std::vector<std::uint64_t> offsets(1);
+            comm.gather_row(pattern(length(comm.rank()), seed), all, offsets, row);
+            if (comm.rank() != first) {
+                EXPECT(all.empty() && offsets.empty());
+                continue;
+            }
+            for (int rank = first; rank < first + row.count; ++rank) {
+                EXPECT(offsets[static_cast<std::size_t>(rank - first)] == expected.size());
+                const auto part = pattern(length(rank), seed);
+                expected.insert(expected.end(), part.begin(), part.end());
+            }
+            EXPECT(all == expected && offsets.back() == all.size());
+        }
+        comm.barrier();
+    }
+}
+
 void check_collectives(Communicator& comm)
 {
+    check_rows(comm);
     int size = comm.size();
     EXPECT(comm.on_one_machine());
     auto count = static_cast<std::size_t>(size);

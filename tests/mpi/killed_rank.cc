@@ -32,7 +32,9 @@ int write(const std::string& location, const std::string& layout, int victim, un
 {
     const auto group = form_group("killed_rank", GroupChoice::world, 60);
     WriterOptions options;
-    options.set("Layout", layout);
+    const bool aggregated = layout == "aggregated";
+    options.set("Layout", aggregated ? "array-aligned" : layout);
+    if (aggregated) options.ranks_per_aggregator = 2;
     options.append = true;
     Writer writer(location, options, group);
     for (int step = 0;; ++step) {

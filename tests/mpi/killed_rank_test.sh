@@ -1,6 +1,6 @@
 #!/bin/sh
-# killed_rank_test.sh PROGRAM "MPIRUN WORDS" LAYOUT: kills one rank of four, restarts behind it, time and
-# again.
+# killed_rank_test.sh PROGRAM "MPIRUN WORDS" LAYOUT: kills one rank of four, restarts after it, time and
+# again. LAYOUT may be aggregated: array-aligned, and two ranks have one that stores for both.
 set -u
 program=$1 mpirun=$2 layout=$3
 directory=$(mktemp -d) || exit 1

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """A step of a job on several machines: a pool in files next to BP5, on the same mounts of a test bed.
 
-    bench_steps.py [--ranks 2] [--rounds 5] [--steps 50] [--options client_oc=false,...] [--json]
+    bench_steps.py [--ranks 2] [--rounds 5] [--steps 50] [--options client_oc=false,...]
+                   [--set RanksPerAggregator=2] [--json]
 
 Two cases, each written by all ranks of all machines and then read by as many:
   e3sm    ADIOS2's PerfMetaData: 1,535 variables with little data. The mean time of a step of rank 0
@@ -61,7 +62,7 @@ class Benchmark:
         path = self.bed.shared / name
         if peer:
             return f"{path}.bp", ["BP5", ""]
-        return "stream", engine("plugin", f"shared:{path}", "Layout=array-aligned")
+        return "stream", engine("plugin", f"shared:{path}", f"Layout=array-aligned,{self.given.set}")
 
     def e3sm(self, number: int, peer: bool) -> dict[str, float]:
         name, chosen = self.stream(f"e3sm-{number}", peer)
@@ -106,6 +107,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=50)
     parser.add_argument("--kind", choices=("cephfs", "passthrough"), default="cephfs")
     parser.add_argument("--options", help="of the mounts, with commas between")
+    parser.add_argument("--set", default="", help="parameters of our writers, with commas between")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     mounts = None if given.options is None else {"shared": tuple(filter(None, given.options.split(",")))}

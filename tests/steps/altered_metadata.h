@@ -1,6 +1,7 @@
 // Damage: one rank's metadata of one step is changed in its place, however the stream keeps its steps.
 #pragma once
 
+#include "steps/layouts/aggregation.h"
 #include "steps/layouts/data_files.h"
 #include "steps/layouts/layout.h"
 #include "steps/layouts/reference/step_snapshots.h"
@@ -62,13 +63,33 @@ private:
     void change_now(const Pool& pool, const Container& container, const StreamRecord& record,
                     const std::function<void(std::vector<std::byte>&)>& change) const
     {
-        std::vector<std::byte> metadata =
+        const std::vector<std::byte> before =
             open_layout({pool, container, record})->fetch_metadata(step_, rank_);
-        const std::vector<std::byte> before = metadata;
-        change(metadata);
-        const ObjectId home = record.metadata_of(step_, rank_);
+        std::vector<std::byte> after = before;
+        change(after);
+        if (record.ranks_per_aggregator < 2) return replace(pool, container, record, rank_, before, after);
+        const StreamRecord rows = record_of_rows(record);
+        const std::uint32_t row = rank_ / record.ranks_per_aggregator;
+        const auto bundle = layout_of(rows).reader({pool, container, rows})->fetch_metadata(step_, row);
+        replace(pool, container, rows, row, bundle, changed_bundle(bundle, before, after));
+    }
+
+    // Who can make metadata that is whole can make such a bundle too.
+    static std::vector<std::byte> changed_bundle(std::vector<std::byte> bundle, Bytes before, Bytes after)
+    {
+        MetadataHeader header, of_rank;
+        EXPECT_EQ(inspect_metadata(bundle, header), MetadataState::whole);
+        std::ranges::copy(after, std::ranges::search(bundle, before).begin());
+        if (inspect_metadata(after, of_rank) == MetadataState::whole) seal_metadata(header, bundle);
+        return bundle;
+    }
+
+    void replace(const Pool& pool, const Container& container, const StreamRecord& record, std::uint32_t rank,
+                 Bytes before, Bytes metadata) const
+    {
+        const ObjectId home = record.metadata_of(step_, rank);
         if (record.objects != Objects::single && layout_of(record).metadata_type == ObjectType::key_value)
-            return container.key_value(home).put(metadata_key(record, step_, rank_), metadata);
+            return container.key_value(home).put(metadata_key(record, step_, rank), metadata);
         KeyValue side = container.key_value(record.side);
         Array array = container.open_array(home, {1, record.chunk_size});
         std::vector<std::byte> all(array.size());
@@ -76,8 +97,8 @@ private:
         const auto at = std::search(all.begin(), all.end(), before.begin(), before.end());
         if (at != all.end())
             array.write(static_cast<std::uint64_t>(at - all.begin()), metadata);
-        else if (side.get(metadata_key(record, step_, rank_)))
-            side.put(metadata_key(record, step_, rank_), metadata);
+        else if (side.get(metadata_key(record, step_, rank)))
+            side.put(metadata_key(record, step_, rank), metadata);
         else
             change_file(segment_directory(pool.location(), record) / "metadata", before, metadata);
     }

@@ -20,6 +20,7 @@ struct Design {
     std::string layout;
     Objects objects;
     StepMode step_mode = StepMode::extend;
+    bool aggregated = false; // two ranks have one that stores for both
 };
 
 inline std::string name_of(const Design& design)
@@ -27,6 +28,7 @@ inline std::string name_of(const Design& design)
     std::string name = design.layout;
     if (design.objects != Objects::single) name += "-" + std::string(steps::name_of(design.objects));
     if (design.step_mode != StepMode::extend) name += "-" + std::string(steps::name_of(design.step_mode));
+    if (design.aggregated) name += "-aggregated";
     return name;
 }
 
@@ -40,7 +42,8 @@ void each_design(Each&& each)
     for (const Layout* layout : layouts())
         for (const Objects objects : all_objects)
             for (const StepMode mode : {StepMode::extend, StepMode::snapshot})
-                each(Design{std::string(layout->name), objects, mode});
+                for (const bool aggregated : {false, true})
+                    each(Design{std::string(layout->name), objects, mode, aggregated});
 }
 
 inline WriterOptions options_of(const Design& design)
@@ -51,6 +54,7 @@ inline WriterOptions options_of(const Design& design)
     options.step_mode = design.step_mode;
     options.targets = 4;
     if (design.objects == Objects::per_machine) options.ranks_per_object = 2; // as if of several machines
+    if (design.aggregated) options.ranks_per_aggregator = 2;
     if (design.layout == "array-aligned" || design.layout == "array-adaptive") options.chunk_size = 4096;
     return options;
 }
@@ -82,7 +86,10 @@ inline bool is_accepted(const Design& design)
 inline const std::map<std::string, Design> designs = [] {
     std::map<std::string, Design> all;
     each_design([&](const Design& design) {
-        if (is_accepted(design)) all[name_of(design)] = design;
+        // What an aggregator stores is to the objects of steps and ranks like a rank's own metadata.
+        const bool alike = design.aggregated &&
+                           (design.objects == Objects::per_step || design.objects == Objects::per_writer);
+        if (is_accepted(design) && !alike) all[name_of(design)] = design;
     });
     return all;
 }();
@@ -106,7 +113,8 @@ inline const std::vector<std::string> few_designs = [] {
 inline bool ranks_wait(const std::string& name)
 {
     const Design& design = designs.at(name);
-    return design.layout == "array" || design.layout == "posix" || design.step_mode == StepMode::snapshot;
+    return design.layout == "array" || design.layout == "posix" || design.step_mode == StepMode::snapshot ||
+           design.aggregated;
 }
 
 inline std::string name_of_design(const ::testing::TestParamInfo<std::string>& info)

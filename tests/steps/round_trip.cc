@@ -346,7 +346,7 @@ TEST_P(RoundTrip, ARankThatFailsLetsNobodyHang)
         const Pool pool = Pool::connect(opened.location.pool);
         Container container = pool.open_container(opened.location.container);
         const LayoutContext context{pool, container, opened.record};
-        auto layout = layout_of(opened.record).writer(context, *communicator);
+        auto layout = open_layout_to_write(context, *communicator);
         Profile profile;
         if (opened.record.in_place())
             layout = std::make_unique<SnapshotWriter>(std::move(layout), container, context, *communicator,

@@ -13,7 +13,8 @@
 
 namespace stepstore::testing {
 
-// Group: size(), and exchange(rank, round, bytes, look), round counting a rank's exchanges.
+// Group: size(), exchange(rank, round, bytes, look), round counting a rank's exchanges, and row(first,
+// count): the Group of a row of its ranks, in which they are counted from 0.
 template <class Group>
 class ExchangeCommunicator final : public Communicator {
 public:
@@ -29,15 +30,16 @@ public:
     void gather(Bytes mine, std::vector<std::byte>& gathered, std::vector<std::uint64_t>& offsets,
                 int root) override
     {
-        const auto all = exchange(mine);
-        gathered.clear();
-        offsets.clear();
-        if (rank_ != root) return;
-        for (const auto& one : all) {
-            offsets.push_back(gathered.size());
-            gathered.insert(gathered.end(), one.begin(), one.end());
-        }
-        offsets.push_back(gathered.size());
+        put_together(exchange(mine), rank_ == root, gathered, offsets);
+    }
+    void broadcast_row(std::vector<std::byte>& bytes, RankRow row) override
+    {
+        bytes = exchange_in(row, rank_ == row.first ? Bytes(bytes) : Bytes()).front();
+    }
+    void gather_row(Bytes mine, std::vector<std::byte>& gathered, std::vector<std::uint64_t>& offsets,
+                    RankRow row) override
+    {
+        put_together(exchange_in(row, mine), rank_ == row.first, gathered, offsets);
     }
     std::vector<std::uint64_t> allgather(std::uint64_t mine) override
     {
@@ -62,11 +64,32 @@ private:
             found.push_back(load_little<std::uint64_t>(one.data()));
         return found;
     }
+    static void put_together(const std::vector<std::vector<std::byte>>& all, bool is_root,
+                             std::vector<std::byte>& gathered, std::vector<std::uint64_t>& offsets)
+    {
+        gathered.clear();
+        offsets.clear();
+        if (!is_root) return;
+        for (const auto& one : all) {
+            offsets.push_back(gathered.size());
+            gathered.insert(gathered.end(), one.begin(), one.end());
+        }
+        offsets.push_back(gathered.size());
+    }
     std::vector<std::vector<std::byte>> exchange(Bytes mine)
+    {
+        return in_group(*group_, rank_, round_++, mine);
+    }
+    std::vector<std::vector<std::byte>> exchange_in(RankRow row, Bytes mine)
+    {
+        return in_group(group_->row(row.first, row.count), rank_ - row.first, round_in_row_++, mine);
+    }
+    template <class One>
+    std::vector<std::vector<std::byte>> in_group(One& group, int rank, std::uint64_t round, Bytes mine)
     {
         if (broken_) throw std::runtime_error("a call after one that was given up");
         try {
-            return group_->exchange(rank_, round_++, mine, look_);
+            return group.exchange(rank, round, mine, look_);
         } catch (...) {
             broken_ = true;
             throw;
@@ -76,6 +99,7 @@ private:
     std::shared_ptr<Group> group_;
     int rank_;
     std::uint64_t round_ = 0;
+    std::uint64_t round_in_row_ = 0;
     bool broken_ = false;
 };
 

@@ -5,6 +5,7 @@
 
 #include <condition_variable>
 #include <exception>
+#include <map>
 #include <mutex>
 #include <thread>
 
@@ -39,8 +40,17 @@ public:
         const std::lock_guard lock(mutex_);
         broken_ = true;
         changed_.notify_all();
+        for (auto& [first, row] : rows_)
+            row.leave();
     }
     int size() const { return size_; }
+    ThreadGroup& row(int first, int count)
+    {
+        const std::lock_guard lock(mutex_);
+        const auto [found, is_new] = rows_.try_emplace(first, count);
+        if (broken_) found->second.leave();
+        return found->second;
+    }
 
 private:
     template <class Done>
@@ -62,6 +72,7 @@ private:
     int arrived_ = 0;
     std::uint64_t round_ = 0;
     bool broken_ = false;
+    std::map<int, ThreadGroup> rows_; // by the first rank
 };
 
 // Runs `body` on `size` ranks and rethrows the lowest rank's exception.

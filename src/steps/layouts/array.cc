@@ -121,10 +121,10 @@ Sizes decode_sizes(Bytes bytes, std::uint64_t step, const StreamRecord& record)
 
 class ArrayWriter final : public LayoutWriter {
 public:
-    ArrayWriter(const LayoutContext& context, Communicator& communicator)
+    ArrayWriter(const LayoutContext& context, Communicator& communicator, std::uint32_t rank)
         : record_(context.record), arrays_(context, Access::read_write),
-          sizes_(context.container.key_value(record_.side)), exchange_(communicator),
-          rank_(static_cast<std::uint32_t>(communicator.rank())), places_(record_), reach_(context, rank_)
+          sizes_(context.container.key_value(record_.side)), exchange_(communicator), rank_(rank),
+          places_(record_), reach_(context, rank_)
     {
         if (rank_ == 0 && capabilities_of(context.pool.location()).network)
             queue_ = context.pool.event_queue();

@@ -75,10 +75,10 @@ std::uint64_t size_without_news(Bytes metadata)
 
 class AdaptiveWriter final : public LayoutWriter {
 public:
-    AdaptiveWriter(const LayoutContext& context, Communicator& communicator)
+    AdaptiveWriter(const LayoutContext& context, Communicator& communicator, std::uint32_t rank)
         : record_(context.record), arrays_(context, Access::read_write),
-          side_(context.container.key_value(record_.side)), sizes_(communicator),
-          rank_(static_cast<std::uint32_t>(communicator.rank())), reach_(context, rank_)
+          side_(context.container.key_value(record_.side)), sizes_(communicator), rank_(rank),
+          reach_(context, rank_)
     {
     }
     bool collective() const override { return true; }

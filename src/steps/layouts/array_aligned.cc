@@ -52,10 +52,9 @@ std::uint64_t slot_of_copy(const StreamRecord& record, std::uint64_t number, std
 
 class AlignedWriter final : public LayoutWriter {
 public:
-    AlignedWriter(const LayoutContext& context, Communicator& communicator)
+    AlignedWriter(const LayoutContext& context, Communicator& /*communicator*/, std::uint32_t rank)
         : record_(context.record), arrays_(context, Access::read_write),
-          overflow_(context.container.key_value(record_.side)),
-          rank_(static_cast<std::uint32_t>(communicator.rank())), reach_(context, rank_)
+          overflow_(context.container.key_value(record_.side)), rank_(rank), reach_(context, rank_)
     {
     }
 
@@ -137,20 +136,7 @@ public:
 
     std::optional<std::vector<std::byte>> raw_metadata(std::uint64_t step, std::uint32_t rank) override
     {
-        const std::uint64_t at = slot_at(record_, step, rank);
-        std::vector<std::byte> metadata(arrays_.there(step, rank, at, record_.chunk_size));
-        const MetadataPiece piece{step, rank, at, metadata};
-        requests_ += arrays_.read({&piece, 1});
-        MetadataHeader header;
-        const MetadataState state = inspect_metadata(metadata, header);
-        if (state == MetadataState::absent) return std::nullopt;
-        if (state == MetadataState::whole && header.magic == overflow_magic) {
-            ++requests_;
-            return overflowed_metadata(overflow_, record_, step, rank);
-        }
-        if (state != MetadataState::header_damaged)
-            metadata.resize(std::min<std::uint64_t>(metadata.size(), header.length));
-        return metadata;
+        return read_slot(step, rank, record_.chunk_size);
     }
 
     std::vector<std::vector<std::byte>> copies(std::uint32_t rank) override
@@ -168,6 +154,26 @@ public:
     }
 
 private:
+    // What lies in the slot, or elsewhere, looked for in the first `most` bytes.
+    std::optional<std::vector<std::byte>> read_slot(std::uint64_t step, std::uint32_t rank,
+                                                    std::uint64_t most)
+    {
+        const std::uint64_t at = slot_at(record_, step, rank);
+        std::vector<std::byte> metadata(arrays_.there(step, rank, at, std::min(most, record_.chunk_size)));
+        const MetadataPiece piece{step, rank, at, metadata};
+        requests_ += arrays_.read({&piece, 1});
+        MetadataHeader header;
+        const MetadataState state = inspect_metadata(metadata, header);
+        if (state == MetadataState::absent) return std::nullopt;
+        if (state == MetadataState::whole && header.magic == overflow_magic) {
+            ++requests_;
+            return overflowed_metadata(overflow_, record_, step, rank);
+        }
+        if (state != MetadataState::header_damaged)
+            metadata.resize(std::min<std::uint64_t>(metadata.size(), header.length));
+        return metadata;
+    }
+
     // The slots [begin, end) that are missing, in one vector read for each object.
     void read_slots(std::uint64_t step, std::uint32_t begin, std::uint32_t end)
     {
@@ -191,6 +197,16 @@ private:
         }
     }
 
+    // Metadata that is larger than expected, elsewhere, or damaged.
+    std::optional<std::vector<std::byte>> read_further(MetadataState state, const MetadataHeader& header,
+                                                       std::uint64_t step, std::uint32_t rank)
+    {
+        if (state == MetadataState::incomplete) return read_slot(step, rank, header.length);
+        if (state != MetadataState::whole || header.magic != overflow_magic) return raw_metadata(step, rank);
+        ++requests_;
+        return overflowed_metadata(overflow_, record_, step, rank);
+    }
+
     void accept(MetadataCollector& collector, std::uint64_t step, std::uint32_t rank, Bytes slot)
     {
         MetadataHeader header;
@@ -200,7 +216,7 @@ private:
             require_metadata(state, header, record_.generation, step, rank); // the right one?
             return collector.set(rank, header.length);
         }
-        auto metadata = raw_metadata(step, rank); // larger than expected, elsewhere, or damaged
+        auto metadata = read_further(state, header, step, rank);
         if (!metadata) return;
         open_metadata(*metadata, record_.generation, step, rank);
         collector.set(rank, std::move(*metadata));
@@ -233,6 +249,7 @@ const Layout& array_aligned_layout()
         .least_chunk_size = metadata_header_size, // of metadata that lies elsewhere
         .rows_of_copies = rows_of_copies,
         .objects_of_machines = true,
+        .aggregates = true,
         .writer = &make_layout_writer<AlignedWriter>,
         .reader = &make_layout_reader<AlignedReader>,
         .trim = &trim_array_aligned,

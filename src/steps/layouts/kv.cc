@@ -33,9 +33,9 @@ private:
 
 class KvWriter final : public LayoutWriter {
 public:
-    KvWriter(const LayoutContext& context, Communicator& communicator)
-        : record_(context.record), key_values_(context, Access::read_write),
-          rank_(static_cast<std::uint32_t>(communicator.rank())), reach_(context, rank_)
+    KvWriter(const LayoutContext& context, Communicator& /*communicator*/, std::uint32_t rank)
+        : record_(context.record), key_values_(context, Access::read_write), rank_(rank),
+          reach_(context, rank_)
     {
     }
     void store(std::uint64_t step, Bytes metadata) override
@@ -176,6 +176,7 @@ const Layout& kv_layout()
         .number = 2,
         .places = MetadataPlaces::values,
         .metadata_type = ObjectType::key_value,
+        .aggregates = true,
         .writer = &make_layout_writer<KvWriter>,
         .reader = &make_layout_reader<KvReader>,
         .trim = &trim_kv,

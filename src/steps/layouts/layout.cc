@@ -1,5 +1,6 @@
 #include "steps/layouts/layout.h"
 
+#include "steps/layouts/aggregation.h"
 #include "steps/layouts/metadata_objects.h"
 #include "steps/layouts/reference/step_snapshots.h"
 
@@ -58,7 +59,15 @@ std::string_view name_of(MetadataPlaces places)
 std::unique_ptr<LayoutReader> open_layout(const LayoutContext& context)
 {
     if (context.record.in_place()) return snapshot_reader(context);
+    if (context.record.ranks_per_aggregator > 1) return aggregating_reader(context);
     return layout_of(context.record).reader(context);
+}
+
+std::unique_ptr<LayoutWriter> open_layout_to_write(const LayoutContext& context, Communicator& communicator)
+{
+    if (context.record.ranks_per_aggregator > 1) return aggregating_writer(context, communicator);
+    return layout_of(context.record)
+        .writer(context, communicator, static_cast<std::uint32_t>(communicator.rank()));
 }
 
 std::uint64_t LayoutReader::count_published(std::uint64_t first)
@@ -118,13 +127,24 @@ void shorten(Array array, std::uint64_t bytes)
     if (array.size() > bytes) array.set_size(bytes);
 }
 
+namespace {
+
+void trim_metadata(const Layout& layout, const LayoutContext& context, std::uint64_t end)
+{
+    if (context.record.ranks_per_aggregator < 2) return layout.trim(context, end);
+    const StreamRecord rows = record_of_rows(context.record);
+    layout.trim({context.pool, context.container, rows}, end);
+}
+
+} // namespace
+
 void trim_steps(Container& container, const LayoutContext& context, std::uint64_t end)
 {
     destroy_step_snapshots(container, context.record, end);
     if (context.record.objects == Objects::per_step)
         destroy_metadata_objects(context.container, context.record, end - context.record.first_step);
     else if (const Layout& layout = layout_of(context.record); layout.trim && !context.record.in_place())
-        layout.trim(context, end);
+        trim_metadata(layout, context, end);
     KeyValue side = context.container.key_value(context.record.side);
     trim_keys(side, end);
 }

@@ -47,8 +47,7 @@ public:
     // error and do not wait.
     virtual void finish() {}
     virtual bool collective() const { return false; }
-    // Whether the ranks wait for one another within store() of the step. Then its -DER_CANCELED is that of
-    // all.
+    // Whether this rank waits for others within store() of the step. Then its -DER_CANCELED is theirs too.
     virtual bool meets(std::uint64_t /*step*/) const { return collective(); }
     std::uint64_t requests() const { return requests_; } // to the store
 
@@ -118,7 +117,10 @@ struct Layout {
     std::string_view one_object_because = {};
     // Whether it can have one for each machine.
     bool objects_of_machines = false;
-    std::unique_ptr<LayoutWriter> (*writer)(const LayoutContext&, Communicator&);
+    // Whether one rank can store for several (aggregation.h). For that no rank waits for another in it.
+    bool aggregates = false;
+    // rank: whose metadata it stores. With an aggregator that is the number of a row of ranks.
+    std::unique_ptr<LayoutWriter> (*writer)(const LayoutContext&, Communicator&, std::uint32_t rank);
     std::unique_ptr<LayoutReader> (*reader)(const LayoutContext&);
     // Frees the space of what lies after the steps before `end`, of which the last is in the segment and
     // whole. Nobody writes the segment any more. nullptr: all of it lies in the side object, in keys that
@@ -133,14 +135,17 @@ inline bool is_stored(const StreamRecord& record, std::uint64_t step)
            (record.closed && step < record.steps); // in place: it is read at its snapshot
 }
 
-// What reads a segment, however its steps are kept: use this, not Layout::reader.
+// What reads a segment, however its steps are kept, and what stores this rank's metadata of one: use these,
+// not Layout::reader and Layout::writer.
 std::unique_ptr<LayoutReader> open_layout(const LayoutContext& context);
+std::unique_ptr<LayoutWriter> open_layout_to_write(const LayoutContext& context, Communicator& communicator);
 
 // For the fields `writer` and `reader`.
 template <class Writer>
-std::unique_ptr<LayoutWriter> make_layout_writer(const LayoutContext& context, Communicator& communicator)
+std::unique_ptr<LayoutWriter> make_layout_writer(const LayoutContext& context, Communicator& communicator,
+                                                 std::uint32_t rank)
 {
-    return std::make_unique<Writer>(context, communicator);
+    return std::make_unique<Writer>(context, communicator, rank);
 }
 template <class Reader>
 std::unique_ptr<LayoutReader> make_layout_reader(const LayoutContext& context)

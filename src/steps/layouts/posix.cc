@@ -2,8 +2,7 @@
 // one file; data lies in files per writer rank (data_files.h). All below the pool's directory:
 // files/<container>/<generation>/{metadata,index,blocks.<rank>,sums.<rank>}.
 //
-// 1. All ranks hand their metadata to rank 0 (gather). A rank that has failed hands over nothing, and rank 0
-//    gives the step up. Rank 0 tells all what became of the step (broadcast).
+// 1. All ranks hand their metadata over to rank 0 (hand_over.h).
 // 2. Rank 0 appends the metadata to `metadata`. Then it appends one entry of 64 bytes with its own checksum
 //    to `index`. Entry N is step N, counted from the first step of the segment.
 // 3. A step is there when its entry is there, whole. An entry at the end that is cut off is still being
@@ -14,15 +13,13 @@
 #include "base/record.h"
 #include "base/system_error.h"
 #include "base/time_source.h"
-#include "comm/collective.h"
 #include "steps/file.h"
 #include "steps/layouts/data_files.h"
+#include "steps/layouts/hand_over.h"
 #include "steps/layouts/layout.h"
 #include "steps/pool_directory.h"
 
 #include <algorithm>
-#include <array>
-#include <utility>
 
 namespace stepstore::steps {
 
@@ -30,8 +27,6 @@ namespace {
 
 constexpr std::uint32_t index_magic = 0x58495353; // "SSIX"
 constexpr std::size_t entry_size = 64;
-constexpr std::array finished{
-    std::byte{1}}; // in place of metadata: this rank writes no more. Nothing: it gives the step up
 
 struct IndexEntry {
     std::uint32_t ranks = 0;
@@ -69,10 +64,10 @@ bool load_entry(const std::byte* from, IndexEntry& entry)
 
 class PosixWriter final : public LayoutWriter {
 public:
-    PosixWriter(const LayoutContext& context, Communicator& communicator)
-        : record_(context.record), communicator_(communicator)
+    PosixWriter(const LayoutContext& context, Communicator& communicator, std::uint32_t /*rank*/)
+        : record_(context.record), hand_over_(communicator, {0, communicator.size()})
     {
-        if (communicator.rank() != 0) return;
+        if (!hand_over_.is_first()) return;
         power_ = survives_power_failure(context.pool.location());
         const RootedPath directory = segment_directory(context.pool.location(), record_);
         metadata_ = File::create(directory / "metadata");
@@ -80,80 +75,23 @@ public:
         if (power_) sync_directory(directory);
     }
     bool collective() const override { return true; }
-    void abandon(std::uint64_t step) override { hand_over(step, {}); }
+    void abandon(std::uint64_t step) override { hand_over_.abandon(step); }
     void store(std::uint64_t step, Bytes metadata) override
     {
-        const Outcome outcome = hand_over(step, metadata);
-        if (failed_ != nullptr) std::rethrow_exception(std::exchange(failed_, nullptr));
-        if (outcome.kind != Outcome::stored) throw Error(-DER_CANCELED, outcome.why);
+        hand_over_.store(step, metadata, [&](const HandedOver& all) { append(step, all); });
     }
-    void finish() override
-    {
-        while (hand_over(no_step, finished).kind != Outcome::all_finished)
-            ;
-    }
+    void finish() override { hand_over_.finish(); }
 
 private:
-    // What rank 0 says when all have handed over.
-    struct Outcome {
-        enum Kind : std::uint8_t { stored, given_up, all_finished } kind = given_up;
-        std::string why;
-    };
-
-    Outcome hand_over(std::uint64_t step, Bytes metadata)
-    {
-        communicator_.gather(metadata, gathered_, offsets_, 0);
-        Outcome outcome;
-        if (communicator_.rank() == 0) outcome = settle(step, metadata);
-        const auto* why = reinterpret_cast<const std::byte*>(outcome.why.data());
-        std::vector<std::byte> message(why, why + outcome.why.size());
-        message.push_back(static_cast<std::byte>(outcome.kind));
-        communicator_.broadcast(message, 0);
-        outcome.kind = static_cast<Outcome::Kind>(message.back());
-        outcome.why = as_text(Bytes(message).first(message.size() - 1));
-        return outcome;
-    }
-
-    // On rank 0.
-    Outcome settle(std::uint64_t step, Bytes mine)
-    {
-        std::size_t with_metadata = 0, done = 0, without = record_.ranks;
-        for (std::size_t rank = 0; rank < record_.ranks; ++rank) {
-            const std::uint64_t size = offsets_[rank + 1] - offsets_[rank];
-            with_metadata += size > finished.size();
-            done += size == finished.size();
-            if (size <= finished.size()) without = std::min(without, rank);
-        }
-        if (done == record_.ranks) return {Outcome::all_finished, {}};
-        if (with_metadata < record_.ranks) {
-            Outcome outcome{
-                Outcome::given_up,
-                "rank " + std::to_string(without) + " failed, in this step or before" +
-                    (step == no_step ? std::string() : ", so no rank stores step " + std::to_string(step)) +
-                    "; the steps before it are kept"};
-            if (mine.size() > finished.size())
-                failed_ = std::make_exception_ptr(Error(-DER_CANCELED, outcome.why));
-            return outcome;
-        }
-        try {
-            append(step);
-            return {Outcome::stored, {}};
-        } catch (...) {
-            failed_ = std::current_exception();
-            return {Outcome::given_up, "rank 0 could not store step " + std::to_string(step) + ": " +
-                                           failure_of(failed_).message + "; the steps before it are kept"};
-        }
-    }
-
-    void append(std::uint64_t step)
+    void append(std::uint64_t step, const HandedOver& all)
     {
         std::vector<std::byte> sizes(8 * std::size_t{record_.ranks});
         for (std::size_t rank = 0; rank < record_.ranks; ++rank)
-            store_little(sizes.data() + 8 * rank, std::uint64_t{offsets_[rank + 1] - offsets_[rank]});
-        IndexEntry entry{record_.ranks,  record_.generation, step, end_, sizes.size() + gathered_.size(),
+            store_little(sizes.data() + 8 * rank, all.size(rank));
+        IndexEntry entry{record_.ranks,  record_.generation, step, end_, sizes.size() + all.bytes.size(),
                          checksum(sizes)};
         metadata_->write(end_, sizes);
-        metadata_->write(end_ + sizes.size(), gathered_);
+        metadata_->write(end_ + sizes.size(), all.bytes);
         if (power_) metadata_->sync();
         std::byte bytes[entry_size];
         store_entry(entry, bytes);
@@ -164,13 +102,10 @@ private:
     }
 
     const StreamRecord& record_;
-    Communicator& communicator_;
+    HandOver hand_over_;
     bool power_ = false; // of rank 0: what is written is synced before it is acknowledged
     std::optional<File> metadata_, index_;
     std::uint64_t end_ = 0;
-    std::vector<std::byte> gathered_;
-    std::vector<std::uint64_t> offsets_;
-    std::exception_ptr failed_; // of rank 0, in the exchange that was
 };
 
 class PosixReader final : public LayoutReader {

@@ -77,11 +77,18 @@ std::string copy_key(std::uint64_t step, std::uint32_t rank, MetadataPart part)
            (part == MetadataPart::definitions ? "-Definitions" : "-Plan");
 }
 
+std::string copy_key(const MetadataHeader& copy)
+{
+    return copy_key(copy.step, copy.rank,
+                    copy.plan_bytes > 0 ? MetadataPart::plan : MetadataPart::definitions);
+}
+
 void store_header(const MetadataHeader& header, MutableBytes at)
 {
     each_field(header, [&](std::size_t offset, auto value) { store_little(at.data() + offset, value); });
     const bool plain = (header.flags & (metadata_compressed | metadata_placed | metadata_singles)) == 0;
-    const int version = (header.flags & metadata_sums) != 0         ? 5
+    const int version = (header.flags & metadata_bundle) != 0       ? 6
+                        : (header.flags & metadata_sums) != 0       ? 5
                         : (header.flags & metadata_structures) != 0 ? 4
                         : (header.flags & metadata_inline) != 0     ? 3
                         : plain                                     ? 1
@@ -125,10 +132,16 @@ MetadataHeader open_metadata(Bytes metadata, std::uint64_t generation, std::uint
 void require_metadata(MetadataState state, const MetadataHeader& header, std::uint64_t generation,
                       std::uint64_t step, std::uint32_t rank)
 {
+    require_metadata(state, header, generation, step, rank, step_rank(step, rank));
+}
+
+void require_metadata(MetadataState state, const MetadataHeader& header, std::uint64_t generation,
+                      std::uint64_t step, std::uint32_t rank, const std::string& named)
+{
     if (state == MetadataState::whole && header.magic == metadata_magic && header.step == step &&
         header.rank == rank && header.generation == generation)
         return;
-    const std::string name = "the metadata of " + step_rank(step, rank);
+    const std::string name = "the metadata of " + named;
     if (state != MetadataState::whole || header.magic != metadata_magic)
         throw Error(-DER_CSUM,
                     name + " is damaged (" +

@@ -16,7 +16,7 @@ inline constexpr std::uint32_t metadata_magic = 0x4c425353; // "SSBL"
 // "SSOV": stands in a slot for metadata that lies elsewhere
 inline constexpr std::uint32_t overflow_magic = 0x564f5353;
 // the newest that is read; written is the least that has the flags
-inline constexpr std::uint16_t metadata_version = 5;
+inline constexpr std::uint16_t metadata_version = 6;
 inline constexpr std::size_t metadata_header_size = 112;
 inline constexpr std::uint64_t no_step = UINT64_MAX;
 
@@ -50,6 +50,7 @@ inline constexpr std::uint16_t metadata_inline = 16;
 inline constexpr std::uint16_t metadata_structures = 32; // version 4: its definitions may hold structs
 // version 5: the tail ends with checksums of the data, and their length (32 bits)
 inline constexpr std::uint16_t metadata_sums = 64;
+inline constexpr std::uint16_t metadata_bundle = 128; // version 6: that of several ranks (aggregation.h)
 
 // Fills in the checksums; metadata: header and payload, of header.length bytes.
 void seal_metadata(MetadataHeader& header, MutableBytes metadata);
@@ -69,6 +70,9 @@ MetadataHeader open_metadata(Bytes metadata, std::uint64_t generation, std::uint
 // The same of metadata that was looked at already: what inspect_metadata has said of it.
 void require_metadata(MetadataState state, const MetadataHeader& header, std::uint64_t generation,
                       std::uint64_t step, std::uint32_t rank);
+// named: for messages, in the place of step and rank.
+void require_metadata(MetadataState state, const MetadataHeader& header, std::uint64_t generation,
+                      std::uint64_t step, std::uint32_t rank, const std::string& named);
 // The header of metadata that was opened before, and did not change since: its payload is not checked again.
 MetadataHeader header_of(Bytes metadata);
 
@@ -80,6 +84,7 @@ enum class MetadataPart : std::uint8_t { definitions, plan };
 // The key in the stream's side object of the copy of such a part: "Step<N>-Rank<R>-Definitions",
 // "Step<N>-Rank<R>-Plan".
 std::string copy_key(std::uint64_t step, std::uint32_t rank, MetadataPart part);
+std::string copy_key(const MetadataHeader& copy); // of a copy with that header
 
 struct MetadataSections {
     Bytes definitions, plan, overrides, fixed, tail;

@@ -151,6 +151,11 @@ CompressionMethod compression_value(std::string_view name, std::string_view valu
     }
 }
 
+std::uint32_t count_value(std::string_view name, std::string_view value)
+{
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(size_value(name, value, 0), UINT32_MAX));
+}
+
 template <class Options>
 struct Setter {
     std::string_view name;
@@ -164,11 +169,8 @@ const std::vector<Setter<WriterOptions>>& writer_setters()
     static const std::vector<Setter<O>> setters = {
         {"Layout", [](O& o, V, V v) { o.layout = layout_named(lower(v)).name; }},
         {"Objects", [](O& o, V n, V v) { o.objects = chosen(n, v, objects_choices); }},
-        {"RanksPerObject",
-         [](O& o, V n, V v) {
-             o.ranks_per_object =
-                 static_cast<std::uint32_t>(std::min<std::uint64_t>(size_value(n, v, 0), UINT32_MAX));
-         }},
+        {"RanksPerObject", [](O& o, V n, V v) { o.ranks_per_object = count_value(n, v); }},
+        {"RanksPerAggregator", [](O& o, V n, V v) { o.ranks_per_aggregator = count_value(n, v); }},
         {"Steps", [](O& o, V n, V v) { o.step_mode = chosen(n, v, step_modes); }},
         {"ChunkSize", [](O& o, V n, V v) { o.chunk_size = size_value(n, v, 1); }},
         {"ObjectClass", [](O& o, V n, V v) { o.object_class = class_value(n, v); }},
@@ -254,6 +256,23 @@ void check_snapshots(const Layout& layout, const WriterOptions& options)
                                 "the one before, in the same objects");
 }
 
+void check_aggregators(const Layout& layout, const WriterOptions& options)
+{
+    if (options.ranks_per_aggregator < 2) return;
+    const std::string what = "RanksPerAggregator=" + std::to_string(options.ranks_per_aggregator);
+    if (!layout.aggregates)
+        throw Error(-DER_INVAL,
+                    what + " does not go with Layout=" + std::string(layout.name) +
+                        ", whose ranks exchange something in each step anyway: take array-aligned "
+                        "or kv, or leave it out");
+    if (options.step_mode == StepMode::snapshot)
+        throw Error(-DER_INVAL, what + " does not go with Steps=snapshot: leave one of them out");
+    const std::uint64_t chunk = options.chunk_size != 0 ? options.chunk_size : layout.chunk_size;
+    if (options.ranks_per_aggregator > most_chunk_size / chunk)
+        throw Error(-DER_INVAL, what + ": with a chunk of " + std::to_string(chunk) + " bytes give at most " +
+                                    std::to_string(most_chunk_size / chunk));
+}
+
 } // namespace
 
 std::string_view name_of(Objects objects)
@@ -323,6 +342,7 @@ void check_options(const WriterOptions& options)
                         ": it belongs to Objects=per-machine");
     require_known("Steps", options.step_mode.value_or(StepMode::extend), step_modes);
     if (options.step_mode == StepMode::snapshot) check_snapshots(layout, options);
+    check_aggregators(layout, options);
     require_known("Durability", options.durability, durabilities);
     check_compression("Compression", options.compression);
     check_compression("MetadataCompression", {options.metadata_compression, 0});

@@ -39,6 +39,11 @@ struct WriterOptions {
     // per_machine: so many ranks in a row have a metadata object together. 0: as many as the ranks of the
     // group that run on one machine, or, when appending, what the stream has.
     std::uint32_t ranks_per_object = 0;
+    // So many ranks in a row hand their metadata over to the first of them, which stores it for all; each
+    // then waits for all of these in end_step. 1: each stores its own. 0: that or, in a pool in files that is
+    // written from several machines by many ranks, usual_ranks_per_aggregator() (layouts/aggregation.h);
+    // when appending, what the stream has. array-aligned and kv only, and not with step_mode snapshot.
+    std::uint32_t ranks_per_aggregator = 0;
     // Where the metadata of the next step goes; empty: after that of the steps before or, when appending,
     // as in the stream. snapshot: not for posix, nor with an object for each step.
     std::optional<StepMode> step_mode;
@@ -71,12 +76,12 @@ struct WriterOptions {
     Durability durability = Durability::process;
     unsigned targets = 0; // 0: the usual number, see PoolOptions
 
-    // Sets one by its name, in upper or lower case. Names: Layout, Objects, RanksPerObject, Steps,
-    // ChunkSize, ObjectClass, DataChunkSize, DataObjectClass, StatsLevel (0; more: 1), Profile (on, off),
-    // MinDeferredSize, Compression (none, zstd, blosc2-lz4, blosc2-zstd), CompressionLevel,
-    // MetadataCompression (none, zstd), Durability, Targets, AppendAfterSteps, WriterTimeoutSecs. Sizes
-    // take k, M, G (powers of 1,024). False: there is no such name. -DER_INVAL: a bad value; the message
-    // lists the valid ones.
+    // Sets one by its name, in upper or lower case. Names: Layout, Objects, RanksPerObject,
+    // RanksPerAggregator, Steps, ChunkSize, ObjectClass, DataChunkSize, DataObjectClass, StatsLevel (0;
+    // more: 1), Profile (on, off), MinDeferredSize, Compression (none, zstd, blosc2-lz4, blosc2-zstd),
+    // CompressionLevel, MetadataCompression (none, zstd), Durability, Targets, AppendAfterSteps,
+    // WriterTimeoutSecs. Sizes take k, M, G (powers of 1,024). False: there is no such name. -DER_INVAL: a
+    // bad value; the message lists the valid ones.
     bool set(std::string_view name, std::string_view value);
     static std::vector<std::string> names();
     // Of Layout, Objects and Steps: the values there are, the default first. Of others: nothing.

@@ -1,6 +1,7 @@
 #include "steps/write/opening.h"
 
 #include "client/object_groups.h"
+#include "steps/layouts/aggregation.h"
 #include "steps/layouts/data_files.h"
 #include "steps/pool_directory.h"
 #include "steps/profile/profile_record.h"
@@ -25,14 +26,10 @@ const char* object_class_for(const std::string& pool, std::uint32_t ranks)
     return ranks == 1 && pool_directory(pool) ? "S1" : "SX";
 }
 
-// Many machines that write into one file wait for the locks of its file system. So each has its own.
-Objects usual_objects(const Capabilities& pool, const Layout& layout, const WriterOptions& options,
-                      const WriterGroup& group)
+bool on_files_of_machines(const Capabilities& pool, const WriterOptions& options, const WriterGroup& group)
 {
-    const bool files_of_machines = pool.directory && !pool.one_machine && group.ranks > group.of_a_machine;
-    const bool in_place = options.step_mode == StepMode::snapshot;
-    return files_of_machines && layout.objects_of_machines && !in_place ? Objects::per_machine
-                                                                        : Objects::single;
+    return pool.directory && !pool.one_machine && group.ranks > group.of_a_machine &&
+           options.step_mode != StepMode::snapshot;
 }
 
 StreamRecord new_record(const std::string& pool, const WriterOptions& options, const WriterGroup& group)
@@ -40,11 +37,18 @@ StreamRecord new_record(const std::string& pool, const WriterOptions& options, c
     StreamRecord record;
     const Layout& layout = layout_named(options.layout);
     record.layout = layout.number;
-    record.objects = options.objects.value_or(usual_objects(capabilities_of(pool), layout, options, group));
+    const bool of_machines = on_files_of_machines(capabilities_of(pool), options, group);
+    // Many machines that write into one file wait for the locks of its file system. So each has its own.
+    record.objects = options.objects.value_or(of_machines && layout.objects_of_machines ? Objects::per_machine
+                                                                                        : Objects::single);
     if (record.objects == Objects::per_machine)
         record.ranks_per_object =
             options.ranks_per_object != 0 ? options.ranks_per_object : group.of_a_machine;
     record.step_mode = options.step_mode.value_or(StepMode::extend);
+    std::uint32_t together = options.ranks_per_aggregator;
+    if (together == 0 && of_machines && layout.aggregates)
+        together = usual_ranks_per_aggregator(group.ranks, group.of_a_machine);
+    record.ranks_per_aggregator = together > 1 ? together : 0;
     record.order = options.order;
     record.ranks = group.ranks;
     record.chunk_size = options.chunk_size != 0 ? options.chunk_size : layout.chunk_size;
@@ -143,6 +147,7 @@ void require_same(const OpenedStream& old, const WriterOptions& options)
         refuse("Steps", std::string(name_of(*options.step_mode)), std::string(name_of(is.step_mode)));
     if (options.order != is.order) refuse("arrays in the order", text_of(options.order), text_of(is.order));
     size("RanksPerObject", options.ranks_per_object, is.ranks_per_object);
+    size("RanksPerAggregator", options.ranks_per_aggregator, std::max(is.ranks_per_aggregator, 1U));
     size("ChunkSize", options.chunk_size, is.chunk_size);
     size("DataChunkSize", options.data_chunk_size, is.data_chunk_size);
     text("ObjectClass", options.object_class, is.object_class);

@@ -1,8 +1,8 @@
 // Writes a stream of steps. One Writer per rank; all ranks of the communicator write one stream.
 //
-// Collective: construction, close; with the layouts `posix` and `array` also end_step. All other calls are
-// local: ranks may define, put and set attributes differently, in any order. Not for concurrent use by
-// several threads.
+// Collective: construction, close; with the layouts `posix` and `array` also end_step, and with aggregators
+// (WriterOptions::ranks_per_aggregator) among those that have one together. All other calls are local: ranks
+// may define, put and set attributes differently, in any order. Not for concurrent use by several threads.
 //
 // A step becomes visible whole when the last rank's end_step is done, without waiting for the next step. A
 // writer that dies leaves every step before readable.

@@ -54,7 +54,7 @@ Writer::Impl::Impl(const std::string& location, const WriterOptions& wanted,
         const LayoutContext context{*pool, *container, opened.record};
         const Layout& how = layout_of(opened.record);
         const auto rank = static_cast<std::uint32_t>(communicator->rank());
-        layout = how.writer(context, *communicator);
+        layout = open_layout_to_write(context, *communicator);
         if (opened.record.in_place())
             layout = std::make_unique<SnapshotWriter>(std::move(layout), *container, context, *communicator,
                                                       watch.get(), profile);

@@ -1,6 +1,7 @@
 // What a rank's metadata of a step holds: sections, definitions, plans, blocks.
 #include "fuzz.h"
 
+#include "steps/metadata/bundle.h"
 #include "steps/metadata/decoder.h"
 
 namespace stepstore::steps {
@@ -100,6 +101,32 @@ FUZZ(steps, data_sums)
     fuzz::require(part.begin <= wanted.begin && part.end() >= wanted.end(), "a piece has its byte");
     const std::vector<std::byte> bytes(std::min<std::uint64_t>(part.length, 1 << 16));
     sums.mismatch(part.begin, bytes);
+}
+
+// The lengths are the input's, and the checksums right.
+FUZZ(steps, bundle)
+{
+    const auto ranks = static_cast<std::uint32_t>(input.below(5));
+    std::vector<std::vector<std::byte>> all;
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+        const Bytes of_rank = input.bytes(input.below(64));
+        all.emplace_back(of_rank.begin(), of_rank.end());
+    }
+    const std::vector<Bytes> views(all.begin(), all.end());
+    std::vector<std::byte> bundle = bundle_of(7, 1, 2, views);
+    MetadataHeader header;
+    fuzz::require(inspect_metadata(bundle, header) == MetadataState::whole, "a bundle is whole");
+    const std::vector<Bytes> found = metadata_in(bundle, header, ranks, "a row");
+    fuzz::require(std::ranges::equal(found, views, [](Bytes a, Bytes b) { return std::ranges::equal(a, b); }),
+                  "a bundle holds what was put into it");
+    header.entries = static_cast<std::uint32_t>(input.below(6));
+    const Bytes other = input.rest();
+    std::ranges::copy(other.first(std::min(other.size(), bundle.size() - metadata_header_size)),
+                      bundle.begin() + metadata_header_size);
+    seal_metadata(header, bundle);
+    const fuzz::Copy copy(bundle);
+    for (const Bytes metadata : metadata_in(copy, header, header.entries, "a row"))
+        fuzz::touch(metadata);
 }
 
 FUZZ(steps, metadata)

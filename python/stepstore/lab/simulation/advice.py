@@ -11,6 +11,7 @@ from stepstore.lab.simulation.run import Simulator
 
 _WORTH = 0.02  # a variant of the best layout that gains less is not worth a parameter
 _MUCH = 4 << 30  # bytes of metadata in the memory of a node
+_OF_FILES = ("files", "ranks_per_aggregator", "aggregated")  # what is said of pools in files alone
 _BESIDE_TEXT = 130  # bytes of metadata that the engine adds
 _SIMULATED_STEPS = 32
 
@@ -95,7 +96,7 @@ class Prediction:
             "simulated": self.simulated is not None,
             "requests": self.found["requests"],
             "memory": self.found["memory"],
-            **{name: self.found[name] for name in ("files", "aggregated") if name in self.found},
+            **{name: self.found[name] for name in _OF_FILES if name in self.found},
         }
 
 
@@ -209,28 +210,29 @@ class Advisor:
 
     def _file_notes(self, best: Prediction, job: Job) -> list[str]:
         """How many files a stream is, and whether fewer ranks should write."""
-        files, aggregated = best.found["files"], best.found["aggregated"]
+        files, aggregated = best.found["files"], best.found.get("aggregated")
         lines = [
             f"The stream has {files:,} files, beside a data file of each rank that writes blocks. "
             f"Each name of a file costs the metadata server {human_time(self._cluster['name_change'])}."
         ]
-        nodes, ranks = aggregated["nodes"], int(self._cluster["ranks_per_node"])
-        gain = best.stabilisation / aggregated["stabilisation"]
-        one = "each node" if nodes == 1 else f"each {nodes} nodes"
+        together = best.found["ranks_per_aggregator"]
+        if together > 1:
+            lines.append(
+                f"One rank stores the metadata of {together} (RanksPerAggregator), which all wait for it."
+            )
         if _keeps_files(best.point):
             lines.append(
                 f"{_layout(best)} gathers the metadata of all ranks at rank 0, and does not sync its files "
                 "in each step: a node that stops may take the last steps with it."
             )
-        elif gain > 1 + _WORTH and job.ranks > 1:
-            together = human_time(aggregated["stabilisation"])
+        elif aggregated and aggregated["ranks"] != together and job.ranks > 1:
+            gain = best.stabilisation / aggregated["stabilisation"]
             lines.append(
-                f"If one rank of {one} wrote the metadata of all their ranks ({nodes * ranks} at most), "
-                f"stabilisation would take {together}, {_ratio(gain)} times less. The engine has no such "
-                "parameter."
+                f"With RanksPerAggregator={aggregated['ranks']} stabilisation would take "
+                f"{human_time(aggregated['stabilisation'])}, {_ratio(gain)} times less."
+                if gain > 1 + _WORTH
+                else "Another RanksPerAggregator would gain nothing."
             )
-        else:
-            lines.append("One rank that writes for those of its node would gain nothing.")
         return lines
 
     def _readers_note(self, best: Prediction, by_name: dict[str, Prediction], job: Job) -> list[str]:
