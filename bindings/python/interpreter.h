@@ -56,11 +56,11 @@ public:
 
     // Takes the lock, and raises what a handler of a signal has raised meanwhile.
     void end();
-    // Runs `body` with the lock.
+    // Runs `body` with the lock. Throws instead what a handler of a signal has raised meanwhile.
     template <class Body>
     void locked(Body&& body)
     {
-        take_back();
+        end();
         body();
         let_go();
     }

@@ -48,7 +48,11 @@ NB_MODULE(_core, module)
         try {
             std::rethrow_exception(thrown);
         } catch (const stepstore::Error& error) {
-            PyErr_SetObject(error_type, stepstore::python::error_object(error).ptr());
+            try {
+                PyErr_SetObject(error_type, stepstore::python::error_object(error).ptr());
+            } catch (nb::python_error& raised) { // by the handler of a signal, which came meanwhile
+                raised.restore();
+            }
         }
     });
     stepstore::python::bind_locations(module);

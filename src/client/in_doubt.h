@@ -1,5 +1,6 @@
 // Calls in doubt. An update that failed may have been carried out all the same, or may be so later: its
-// answer did not come in time. What makes something, and then names it in one update, follows these rules:
+// answer did not come in time, or its caller waited no longer (Ctrl-C). What makes something, and then names
+// it in one update, follows these rules:
 //
 // 1. After an update in doubt nothing is destroyed that it would name. The numbers, the pack and the place
 //    that it used are not used for anything else.

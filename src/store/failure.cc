@@ -21,8 +21,8 @@ void fail_damaged(const std::string& what)
 
 bool says_damage(const Error& error)
 {
-    constexpr int others[] = {DER_NO_PERM, DER_NOMEM,    DER_DF_INCOMPT, DER_BUSY,
-                              DER_AGAIN,   DER_TIMEDOUT, DER_NOSPACE,    DER_STALE};
+    constexpr int others[] = {DER_NO_PERM,  DER_NOMEM,   DER_DF_INCOMPT, DER_BUSY,    DER_AGAIN,
+                              DER_TIMEDOUT, DER_NOSPACE, DER_STALE,      DER_CANCELED};
     return std::ranges::find(others, -error.code()) == std::end(others);
 }
 

@@ -17,7 +17,8 @@ namespace stepstore::store {
 [[noreturn]] void fail_damaged(const std::string& what);
 
 // Whether this failure to read says that something stored is damaged or lost. Not what this process lacks
-// (permission, memory, files that it may open), who is in the way, or that another version made it.
+// (permission, memory, files that it may open), who is in the way, that another version made it, or that the
+// caller wants the call to end.
 bool says_damage(const Error& error);
 
 // How things are named in messages and in the findings of check.

@@ -4,6 +4,7 @@
 // end sees to it that the child works on a storage of its own.
 #include "store/versioned.h"
 
+#include "base/call_threads.h"
 #include "base/fork.h"
 #include "base/interrupt.h"
 #include "store/failure.h"
@@ -28,10 +29,15 @@ Registry& registry()
     return *pools;
 }
 
-struct PoolsLock {
-    std::lock_guard<std::mutex> lock{held_over_fork(ForkLock::pools)};
-    NotAsked not_asked; // opening may wait for other processes
-};
+// Runs `body` with the lock of the registry. It may wait for a cluster or for other processes.
+void with_pools(FunctionRef<void()> body)
+{
+    ask_during([&] {
+        const std::lock_guard lock(held_over_fork(ForkLock::pools));
+        const NotAsked not_asked;
+        body();
+    });
+}
 
 // The back end whose form the path has; nullptr: it is a path of a file system.
 const Backend* backend_named_by(const std::string& path)
@@ -118,8 +124,7 @@ Target& PoolCore::target(unsigned index)
 std::shared_ptr<PoolCore> PoolCore::acquire(const std::string& path, Access access)
 {
     std::shared_ptr<PoolCore> core;
-    {
-        const PoolsLock lock;
+    with_pools([&] {
         core = registry()[path].lock();
         if (!core || !core->storage().is_current()) {
             registry().erase(path);
@@ -130,7 +135,7 @@ std::shared_ptr<PoolCore> PoolCore::acquire(const std::string& path, Access acce
             core = std::make_shared<PoolCore>(path, backend, std::move(storage), std::move(header));
             registry()[path] = core;
         }
-    }
+    });
     if (access == Access::read_only) return core;
     core->storage().claim();
     if (!core->tidied_) {
@@ -151,29 +156,33 @@ std::shared_ptr<Pool> VersionedPool::create(const std::string& path, const PoolO
     if (targets > 256)
         fail(DER_INVAL, "pool " + path + ": " + std::to_string(targets) + " targets: 1 to 256 are possible");
     if (!options.label.empty()) require_label("pool " + path + ": the label", options.label);
-    const PoolsLock lock;
-    if (const Backend* other = by_path == nullptr ? find_backend(path, Found::pool) : nullptr) {
-        fail(DER_EXIST, "there is a pool at " + path + " already (" + other->name +
-                            "): open it, or choose another path");
-    }
-    PoolHeader header;
-    const auto fill = [&](Storage& made) { header = format_pool(made, options.label); };
-    auto storage = backend.create(path, {targets, options.durability, options.target_directories, fill});
-    auto core = std::make_shared<PoolCore>(path, backend, std::move(storage), std::move(header));
-    registry()[path] = core;
+    std::shared_ptr<PoolCore> core;
+    with_pools([&] {
+        if (const Backend* other = by_path == nullptr ? find_backend(path, Found::pool) : nullptr) {
+            fail(DER_EXIST, "there is a pool at " + path + " already (" + other->name +
+                                "): open it, or choose another path");
+        }
+        PoolHeader header;
+        const auto fill = [&](Storage& made) { header = format_pool(made, options.label); };
+        auto storage = backend.create(path, {targets, options.durability, options.target_directories, fill});
+        core = std::make_shared<PoolCore>(path, backend, std::move(storage), std::move(header));
+        registry()[path] = core;
+    });
     return std::make_shared<VersionedPool>(std::move(core), Access::read_write);
 }
 
 void VersionedPool::destroy(const std::string& path)
 {
-    const PoolsLock lock;
-    const Backend* left = backend_named_by(path) != nullptr ? nullptr : find_backend(path, Found::unfinished);
-    const Backend& backend = left != nullptr ? *left : backend_of(path, " to destroy");
-    if (auto core = registry()[path].lock(); core && core.use_count() > 1) {
-        fail(DER_BUSY, "pool " + path + " is open in this process: close its handles first");
-    }
-    registry().erase(path);
-    backend.destroy(path);
+    with_pools([&] {
+        const Backend* left =
+            backend_named_by(path) != nullptr ? nullptr : find_backend(path, Found::unfinished);
+        const Backend& backend = left != nullptr ? *left : backend_of(path, " to destroy");
+        if (auto core = registry()[path].lock(); core && core.use_count() > 1) {
+            fail(DER_BUSY, "pool " + path + " is open in this process: close its handles first");
+        }
+        registry().erase(path);
+        backend.destroy(path);
+    });
 }
 
 void PoolCore::write_all(

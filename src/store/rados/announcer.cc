@@ -31,33 +31,42 @@ struct Notify {
 };
 
 // What librados calls. It lives until librados has let go of it.
-class Watched final : public librados::WatchCtx2 {
+class Watched final : public librados::WatchCtx2, public std::enable_shared_from_this<Watched> {
 public:
     Watched(const librados::IoCtx& context, std::string object, Bytes key)
         : context_(context), object_(std::move(object)), key_(as_text(key))
     {
     }
 
-    bool begin(Io& io) { return io.watch(object_, *this, handle_) == 0; }
+    static std::shared_ptr<Watched> begin(Io& io, const std::string& object, Bytes key)
+    {
+        const auto watched = std::make_shared<Watched>(io.context(), object, key);
+        return io.watch(object, watched, watched->handle_) == 0 ? watched : nullptr;
+    }
 
     // Nobody waits for the cluster, which may be gone. First the watch ends, then the calls that were under
     // way, then this.
-    static void end(Watched* self)
+    static void end(const std::shared_ptr<Watched>& self)
     {
         const Use here;
+        self->stays_ = self;
         if (here.refused()) return;
-        self->ending_ = librados::Rados::aio_create_completion(self, [](rados_completion_t, void* given) {
-            auto* ended = static_cast<Watched*>(given);
-            ended->ending_->release();
-            ended->ending_ =
-                librados::Rados::aio_create_completion(ended, [](rados_completion_t, void* last) {
-                    const std::unique_ptr<Watched> silent(static_cast<Watched*>(last));
-                    silent->ending_->release();
-                });
-            ended->rados_.aio_watch_flush(ended->ending_);
-        });
+        self->ending_ =
+            librados::Rados::aio_create_completion(self.get(), [](rados_completion_t, void* given) {
+                auto* ended = static_cast<Watched*>(given);
+                ended->ending_->release();
+                ended->ending_ =
+                    librados::Rados::aio_create_completion(ended, [](rados_completion_t, void* last) {
+                        const auto silent = std::move(static_cast<Watched*>(last)->stays_);
+                        silent->ending_->release();
+                    });
+                ended->rados_.aio_watch_flush(ended->ending_);
+            });
         self->context_.aio_unwatch(self->handle_, self->ending_);
     }
+
+    // In a child of a fork: it is the parent's, for good.
+    void stay() { stays_ = shared_from_this(); }
 
     Waiter::Got wait(std::chrono::nanoseconds most)
     {
@@ -88,17 +97,21 @@ private:
     const std::string object_, key_;
     std::uint64_t handle_ = 0;
     librados::AioCompletion* ending_ = nullptr;
-    std::mutex guard_; // guards the next two
+    std::shared_ptr<Watched> stays_; // itself, while it ends
+    std::mutex guard_;               // guards the next two
     bool announced_ = false, lost_ = false;
     std::condition_variable changed_;
 };
 
 class RadosWaiter final : public Waiter, NotCopied {
 public:
-    explicit RadosWaiter(std::unique_ptr<Watched> watched) : watched_(watched.release()) {}
+    explicit RadosWaiter(std::shared_ptr<Watched> watched) : watched_(std::move(watched)) {}
     ~RadosWaiter() override
     {
-        if (mine()) Watched::end(watched_);
+        if (mine())
+            Watched::end(watched_);
+        else
+            watched_->stay();
     }
     Got wait(std::chrono::nanoseconds most) override { return mine() ? watched_->wait(most) : Got::lost; }
 
@@ -106,7 +119,7 @@ private:
     // Not in a child of a fork, which leaves it alone.
     bool mine() const { return generation_ == host().process_generation(); }
 
-    Watched* const watched_;
+    const std::shared_ptr<Watched> watched_;
     const std::uint64_t generation_ = host().process_generation();
 };
 
@@ -138,8 +151,8 @@ void Announcer::send(Bytes key)
 
 std::unique_ptr<Waiter> Announcer::watch(Bytes key)
 {
-    auto watched = std::make_unique<Watched>(index_.io.context(), index_.object, key);
-    if (!watched->begin(index_.io)) return nullptr;
+    auto watched = Watched::begin(index_.io, index_.object, key);
+    if (!watched) return nullptr;
     return std::make_unique<RadosWaiter>(std::move(watched));
 }
 

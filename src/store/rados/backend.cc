@@ -1,6 +1,7 @@
 // Making and removing pools (pool.h has the steps).
 #include "store/rados/backend.h"
 
+#include "base/call_threads.h"
 #include "stepstore/error.h"
 #include "store/rados/host.h"
 #include "store/rados/location.h"
@@ -48,12 +49,13 @@ bool change_header(Io& io, const Header& now, const Header* next)
 void remove_objects(Io& io, const std::string& prefix)
 {
     Io::Batch batch(io);
-    for (auto at = io.context().nobjects_begin(); at != io.context().nobjects_end(); ++at) {
-        if (!at->get_oid().starts_with(prefix)) continue;
+    io.each_name([&](const std::string& name) {
+        if (!name.starts_with(prefix)) return true;
         librados::ObjectWriteOperation operation;
         operation.remove();
-        batch.write(at->get_oid(), operation);
-    }
+        batch.write(name, operation);
+        return true;
+    });
     const int code = batch.wait();
     if (code < 0 && code != -ENOENT) io.failed(code, "cannot remove the pool's objects");
 }
@@ -71,8 +73,10 @@ std::unique_ptr<Io> data_to_remove(Io& io, const Header& header)
         throw;
     }
     if (is_owner(io, *data, header)) return data;
-    for (auto at = data->context().nobjects_begin(); at != data->context().nobjects_end(); ++at)
-        if (at->get_oid().starts_with(header.objects() + ".")) fail_not_owner(io, header);
+    data->each_name([&](const std::string& name) {
+        if (name.starts_with(header.objects() + ".")) fail_not_owner(io, header);
+        return true;
+    });
     return nullptr; // its maker died before it wrote anything there
 }
 
@@ -92,19 +96,34 @@ void remove_parts(Io& io, Io* data, const Header& header)
 // The number of the pool that the administrator has named for bulk data; -1: none.
 std::int64_t data_pool_of(Io& io)
 {
-    std::string name;
-    if (io.context().application_metadata_get("stepstore", "data_pool", &name) < 0 || name.empty()) return -1;
-    const std::int64_t number = cluster().pool_lookup(name.c_str());
+    struct Named {
+        librados::IoCtx context;
+        std::string name = {};
+        std::int64_t number = -1;
+    };
+    const auto named = std::make_shared<Named>(Named{io.context()});
+    const int asked = wait_for([named] {
+        if (named->context.application_metadata_get("stepstore", "data_pool", &named->name) < 0) return 0;
+        if (!named->name.empty())
+            named->number = librados::Rados(named->context).pool_lookup(named->name.c_str());
+        return 0;
+    });
+    if (asked < 0) io.failed(asked, "cannot ask which Ceph pool is for bulk data");
+    const std::string& name = named->name;
+    const std::int64_t number = named->number;
+    if (name.empty()) return -1;
     if (number < 0) {
         throw Error(-DER_NONEXIST,
                     io.where() + ": its Ceph pool names '" + name +
                         "' for bulk data, which the cluster does not have: make it, or remove "
                         "the name with 'ceph osd pool application rm POOL stepstore data_pool'");
     }
-    bool appends_only = false;
-    const int code = Io(io, number).context().pool_requires_alignment2(&appends_only);
+    const auto appends_only = std::make_shared<bool>(false);
+    const int code = wait_for([context = Io(io, number).context(), appends_only]() mutable {
+        return context.pool_requires_alignment2(appends_only.get());
+    });
     if (code < 0) io.failed(code, "cannot look at the Ceph pool '" + name + "'");
-    if (appends_only) {
+    if (*appends_only) {
         throw Error(-DER_NOTSUPPORTED, io.where() + ": the erasure-coded Ceph pool '" + name +
                                            "' for bulk data allows no overwrites: allow them with 'ceph osd "
                                            "pool set " +
@@ -126,21 +145,20 @@ bool remove_pool(Io& io, const Header& header)
 
 void require_no_strangers(Io& io, const std::string& path)
 {
-    for (auto at = io.context().nobjects_begin(); at != io.context().nobjects_end(); ++at) {
-        const std::string& name = at->get_oid();
-        if (name == header_object || name.starts_with(std::string(header_object) + ".")) continue;
+    io.each_name([&](const std::string& name) {
+        if (name == header_object || name.starts_with(std::string(header_object) + ".")) return true;
         throw Error(-DER_BUSY, "pool " + path +
                                    ": this namespace of the Ceph pool is used by something else "
                                    "(it has the object '" +
                                    name + "'): choose another namespace, rados://CEPHPOOL/NAMESPACE");
-    }
+    });
 }
 
 // Creates the header in the state `making`. What a dead maker left goes first.
 void begin_making(Io& io, const Header& making, const std::string& path)
 {
     using namespace std::chrono_literals;
-    for (auto patience = std::chrono::steady_clock::now() + 2s;;) {
+    for (auto patience = std::chrono::steady_clock::now() + 2s;; stop_if_asked("pool " + path)) {
         librados::ObjectWriteOperation operation;
         operation.create(true);
         operation.write_full(to_buffer(making.encoded()));
@@ -197,19 +215,9 @@ void make_indexes(Io& io, const Header& header)
     if (code < 0) io.failed(code, "cannot make the indexes of a pool");
 }
 
-} // namespace
-
-std::unique_ptr<Storage> create(const std::string& path, const NewPool& options)
+// Under the lock.
+std::unique_ptr<Storage> make(const std::string& path, const NewPool& options)
 {
-    if (options.targets == 0 || options.targets > 256)
-        throw Error(-DER_INVAL, "pool " + path + ": " + std::to_string(options.targets) +
-                                    " targets: 1 to 256 are possible");
-    if (!options.target_directories.empty())
-        throw Error(-DER_NOTSUPPORTED, "pool " + path +
-                                           ": its targets do not lie in directories: leave out the targets' "
-                                           "directories");
-    const std::lock_guard lock(
-        host().held_over_fork(ForkLock::reopening)); // makers of one process take turns
     auto io = connect_to(path);
     require_no_strangers(*io, path);
     const Header header{random_id(), options.targets, options.durability, "making", data_pool_of(*io)};
@@ -230,36 +238,61 @@ std::unique_ptr<Storage> create(const std::string& path, const NewPool& options)
         share(path, pool);
         return storage;
     } catch (...) {
-        try {
-            const auto again = connect_to(path);
-            remove_parts(*again, data_to_remove(*again, header).get(), header);
-            change_header(*again, header, nullptr);
+        try { // not if it is ready: the change of its header may be in doubt, and what it names stays
+            remove_pool(*connect_to(path), header);
         } catch (const Error&) { // the next maker removes what is left
         }
         throw;
     }
 }
 
+void with_lock(FunctionRef<void()> body)
+{
+    ask_during([&] {
+        const std::lock_guard lock(host().held_over_fork(ForkLock::reopening));
+        const NotAsked not_asked;
+        body();
+    });
+}
+
+} // namespace
+
+std::unique_ptr<Storage> create(const std::string& path, const NewPool& options)
+{
+    if (options.targets == 0 || options.targets > 256)
+        throw Error(-DER_INVAL, "pool " + path + ": " + std::to_string(options.targets) +
+                                    " targets: 1 to 256 are possible");
+    if (!options.target_directories.empty())
+        throw Error(-DER_NOTSUPPORTED, "pool " + path +
+                                           ": its targets do not lie in directories: leave out the targets' "
+                                           "directories");
+    std::unique_ptr<Storage> storage;
+    with_lock([&] { storage = make(path, options); }); // makers of one process take turns
+    return storage;
+}
+
 std::unique_ptr<Storage> open(const std::string& path)
 {
-    const std::lock_guard lock(host().held_over_fork(ForkLock::reopening));
-    return std::make_unique<RadosStorage>(path, open_shared(path), false);
+    std::unique_ptr<Storage> storage;
+    with_lock([&] { storage = std::make_unique<RadosStorage>(path, open_shared(path), false); });
+    return storage;
 }
 
 void destroy(const std::string& path)
 {
-    const std::lock_guard lock(host().held_over_fork(ForkLock::reopening));
-    const auto io = connect_to(path);
-    const auto found = read_header(*io);
-    if (!found) throw Error(-DER_NONEXIST, "there is no pool at " + path + " to destroy");
-    const std::set<std::uint64_t> others = others_living(*io);
-    if (!others.empty()) {
-        throw Error(-DER_BUSY, "pool " + path + ": " + std::to_string(others.size()) +
-                                   " other processes have it open for updates, or died in the last 10 "
-                                   "seconds: end them, or try again then");
-    }
-    if (!remove_pool(*io, found->header))
-        throw Error(-DER_BUSY, "pool " + path + " is being destroyed by another process");
+    with_lock([&] {
+        const auto io = connect_to(path);
+        const auto found = read_header(*io);
+        if (!found) throw Error(-DER_NONEXIST, "there is no pool at " + path + " to destroy");
+        const std::set<std::uint64_t> others = others_living(*io);
+        if (!others.empty()) {
+            throw Error(-DER_BUSY, "pool " + path + ": " + std::to_string(others.size()) +
+                                       " other processes have it open for updates, or died in the last 10 "
+                                       "seconds: end them, or try again then");
+        }
+        if (!remove_pool(*io, found->header))
+            throw Error(-DER_BUSY, "pool " + path + " is being destroyed by another process");
+    });
 }
 
 Found look(const std::string& path)

@@ -75,10 +75,10 @@ Lane& Lanes::take()
     operation.assert_exists();
     operation.omap_set({{lane->key(), to_buffer(lane->record.encoded())}});
     const int code = index_.io.write(index_.object, operation).code;
-    if (code < 0) index_.failed(code, "cannot prepare to write large values");
     lock.lock();
-    busy_.push_back(lane.get());
-    all_.push_back(std::move(lane));
+    all_.push_back(std::move(lane)); // also if that is in doubt: close() leaves it to others
+    if (code < 0) index_.failed(code, "cannot prepare to write large values");
+    busy_.push_back(all_.back().get());
     return *all_.back();
 }
 

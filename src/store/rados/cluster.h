@@ -5,25 +5,27 @@
 // the process: it ends at the exit, before the static objects of librados, which librados' threads use. A
 // forked child makes its own, since librados' threads do not survive a fork. It never touches its parent's.
 //
-// Errors: an operation's code is what librados says, and failed() makes it an Error; DER_TIMEDOUT if the
-// process is ending.
+// A wait may be given up (waits.h). Then the code is -EINTR, and the call sends nothing more.
+//
+// Threads: any, but for a Batch. Errors: an operation's code is what librados says, and failed() makes it an
+// Error; DER_TIMEDOUT if the process is ending.
 #pragma once
 
 #include "base/bytes.h"
 #include "base/function_ref.h"
-#include "base/not_copied.h"
+#include "store/rados/waits.h"
 
 #include <rados/librados.hpp>
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <set>
 #include <string>
-#include <vector>
 
 namespace stepstore::store::rados {
 
@@ -43,15 +45,6 @@ inline Buffer to_buffer(std::string_view text)
     buffer.append(text.data(), static_cast<unsigned>(text.size()));
     return buffer;
 }
-
-// A use of librados: the exit of the process waits for its end, before the connection ends. Operations of Io
-// have their own.
-class Use : NotCopied {
-public:
-    Use();
-    ~Use();
-    bool refused() const; // the connection has ended: nothing of librados may be used any more
-};
 
 // A Ceph pool and a namespace in it, of the process's connection. May be used by many threads at once.
 class Io : NotCopied {
@@ -76,34 +69,45 @@ public:
     public:
         explicit Batch(Io& io) : io_(io) {}
         ~Batch() { wait(); }
-        void write(const std::string& object, librados::ObjectWriteOperation& operation);
-        void read(const std::string& object, librados::ObjectReadOperation& operation, int* code);
+        // bytes: that it carries, or asks for
+        void write(const std::string& object, librados::ObjectWriteOperation& operation,
+                   std::uint64_t bytes = 0);
+        void read(const std::string& object, librados::ObjectReadOperation& operation, int* code,
+                  std::uint64_t bytes = 0);
         // Until all are done. Gives the first error of the writes, 0 where there was none.
         int wait();
 
     private:
         struct Flight {
-            librados::AioCompletion* completion;
-            int* code;
+            Flight(int* into, std::uint64_t carried) : code(into), bytes(carried) {}
+            Use here;
+            Arrival arrival;
+            int* const code;
+            const std::uint64_t bytes;
         };
         template <class Send>
-        int fly(int* code, Send send);
+        int fly(int* code, std::uint64_t bytes, Send send);
+        int make_room(std::uint64_t bytes);
         void land(std::size_t most);
         Io& io_;
-        std::vector<Flight> flying_;
-        std::size_t landed_ = 0;
+        std::deque<Flight> flying_;
+        bool counted_ = false;
+        bool given_up_ = false;
         int failed_ = 0;
     };
     // Nobody waits for it. `done` runs on a thread of librados with the result.
     void write_behind(const std::string& object, librados::ObjectWriteOperation& operation,
                       std::function<void(int)> done);
     // 0, or what librados says: `watcher` is told of notifies on the object.
-    int watch(const std::string& object, librados::WatchCtx2& watcher, std::uint64_t& handle);
-    void end_watch(std::uint64_t handle); // on return the watcher is not called any more
-    void answer_notify(const std::string& object, std::uint64_t notify, std::uint64_t handle);
+    int watch(const std::string& object, const std::shared_ptr<librados::WatchCtx2>& watcher,
+              std::uint64_t& handle);
+    // On return the watcher is not called any more, unless the wait was given up or the cluster is silent.
+    void end_watch(std::uint64_t handle, const std::shared_ptr<librados::WatchCtx2>& watcher);
     // 0, or what librados says. Finds the connections whose watches of the object the cluster serves. It
     // waits a second for their answers, and finds those too that did not give one.
     int served_watchers(const std::string& object, std::set<std::uint64_t>& found);
+    // Of all objects, some at a time, until `take` says false.
+    void each_name(FunctionRef<bool(const std::string& name)> take);
     void flush();
 
     static constexpr std::uint32_t watch_timeout = 10; // seconds after which a dead process watches no more
@@ -127,5 +131,6 @@ void at_once(std::size_t count, FunctionRef<void(std::size_t)> work);
 
 // The process's connection. DER_TIMEDOUT: the process is ending, and its connection has ended before.
 librados::Rados& cluster();
+[[noreturn]] void fail_at_exit(const std::string& where); // which says that
 
 } // namespace stepstore::store::rados

@@ -23,6 +23,9 @@ const Meaning meanings[] = {
      "Nothing that was stored is lost"},
     {ETIMEDOUT, DER_TIMEDOUT,
      "the cluster does not answer: see 'ceph status'. The time to wait is rados_osd_op_timeout in seconds"},
+    {EINTR, DER_CANCELED,
+     "interrupted while it waited for the cluster. An update that was sent is carried out as a whole, now or "
+     "later, or not at all"},
     {ENOTCONN, DER_TIMEDOUT, "the connection to the cluster is lost: see 'ceph status'"},
     {ESHUTDOWN, DER_NO_PERM,
      "this process was shut out of the cluster (see 'ceph osd blocklist ls'), as is done with one that seems "

@@ -13,10 +13,10 @@ namespace stepstore::store::rados {
 [[noreturn]] void fail(int code, const std::string& where, const std::string& tried);
 
 // Whether an update that ended so may have been carried out: its answer did not come, or the process was shut
-// out before it came.
+// out before it came, or the wait for it was given up.
 constexpr bool is_in_doubt(int code)
 {
-    return code == -ETIMEDOUT || code == -ESHUTDOWN;
+    return code == -ETIMEDOUT || code == -ESHUTDOWN || code == -EINTR;
 }
 
 } // namespace stepstore::store::rados

@@ -25,8 +25,8 @@ const Module& module()
     std::string tried;
     if (void* factory = find_in_module(reinterpret_cast<const void*>(&backend), STEPSTORE_RADOS_MODULE_FILE,
                                        module_symbol, tried)) {
-        loaded =
-            reinterpret_cast<ModuleFactory>(factory)(module_version, {held_over_fork, process_generation});
+        loaded = reinterpret_cast<ModuleFactory>(factory)(module_version,
+                                                          {held_over_fork, process_generation, interrupts()});
         tried = " the one that is there, which is of another version of Stepstore";
     }
     if (loaded != nullptr) return *loaded;

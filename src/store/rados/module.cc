@@ -5,7 +5,7 @@
 
 namespace stepstore::store::rados {
 
-static Host given{held_over_fork, process_generation};
+static Host given{held_over_fork, process_generation, interrupts()};
 
 const Host& host() noexcept
 {
@@ -15,12 +15,14 @@ const Host& host() noexcept
 } // namespace stepstore::store::rados
 
 using namespace stepstore::store::rados;
+using stepstore::go_by;
 
 extern "C" STEPSTORE_API const Module* stepstore_rados_backend(unsigned version, const Host& host)
 {
     static const Module module{create, open, destroy, look};
     if (version != module_version) return nullptr;
-    [[maybe_unused]] static const bool first = (given = host, true); // a test may have a second loader
+    [[maybe_unused]] static const bool first =
+        (given = host, go_by(host.interrupts), true); // a test may have a second loader
     return &module;
 }
 

@@ -8,7 +8,7 @@
 
 namespace stepstore::store::rados {
 
-inline constexpr unsigned module_version = 4; // of this header and of backend.h
+inline constexpr unsigned module_version = 5; // of this header and of backend.h
 inline constexpr char module_symbol[] = "stepstore_rados_backend";
 inline constexpr char trips_symbol[] = "stepstore_rados_trips"; // void(Trips&), for tests
 

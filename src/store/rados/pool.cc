@@ -130,7 +130,10 @@ std::optional<FoundHeader> read_header(Io& io)
 std::set<std::uint64_t> living(Io& io)
 {
     std::list<obj_watch_t> watchers;
-    const int code = io.context().list_watchers(header_object, &watchers);
+    int result = 0;
+    librados::ObjectReadOperation operation;
+    operation.list_watchers(&watchers, &result);
+    const int code = io.read(header_object, operation).code;
     if (code < 0 && code != -ENOENT) io.failed(code, "cannot see who uses the pool");
     std::set<std::uint64_t> all;
     for (const obj_watch_t& one : watchers)
@@ -152,10 +155,12 @@ std::set<std::uint64_t> others_living(Io& io)
 
 void Watch::Watcher::handle_notify(std::uint64_t notify, std::uint64_t handle, std::uint64_t, Buffer&)
 {
-    io.answer_notify(header_object, notify, handle);
+    const Use here;
+    Buffer nothing;
+    if (!here.refused()) context.notify_ack(header_object, notify, handle, nothing);
 }
 
-Watch::Watch(Io& io) : io_(io), watcher_(io)
+Watch::Watch(Io& io) : io_(io), watcher_(std::make_shared<Watcher>(io.context()))
 {
     const int code = io.watch(header_object, watcher_, handle_);
     if (code == -ENOENT)
@@ -167,12 +172,12 @@ bool Watch::lost() const
 {
     // The time since the cluster last heard of the process, in milliseconds.
     const int silent = io_.context().watch_check(handle_);
-    return watcher_.lost || silent < 0 || silent >= static_cast<int>(1000 * Io::watch_timeout);
+    return watcher_->lost || silent < 0 || silent >= static_cast<int>(1000 * Io::watch_timeout);
 }
 
 Watch::~Watch()
 {
-    io_.end_watch(handle_);
+    io_.end_watch(handle_, watcher_);
 }
 
 RadosPool::RadosPool(std::unique_ptr<Io> io, Header header)
@@ -193,6 +198,8 @@ RadosPool::RadosPool(std::unique_ptr<Io> io, Header header)
 
 RadosPool::~RadosPool()
 {
+    // A program that ends because the cluster does not answer need not wait for it once more.
+    if (is_silent()) return;
     io_->flush();
     if (data_) data_->flush();
     if (!watch_) return;
@@ -210,8 +217,7 @@ void RadosPool::claim()
 {
     const std::lock_guard lock(claiming_);
     if (watch_ && !watch_->lost()) return;
-    watch_.reset();
-    watch_ = std::make_unique<Watch>(*io_);
+    watch_ = std::make_unique<Watch>(*io_); // if that fails, a lost one stays, and counts as such
     clean_up();
 }
 
@@ -219,7 +225,6 @@ bool RadosPool::watched_anew()
 {
     const std::lock_guard lock(claiming_);
     if (!watch_ || !watch_->lost()) return false;
-    watch_.reset();
     watch_ = std::make_unique<Watch>(*io_);
     return true;
 }

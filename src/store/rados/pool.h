@@ -76,14 +76,14 @@ public:
 
 private:
     struct Watcher final : librados::WatchCtx2 {
-        explicit Watcher(Io& watched) : io(watched) {}
+        explicit Watcher(const librados::IoCtx& of) : context(of) {}
         void handle_notify(std::uint64_t notify, std::uint64_t handle, std::uint64_t, Buffer&) override;
         void handle_error(std::uint64_t, int) override { lost = true; }
-        Io& io;
+        librados::IoCtx context;
         std::atomic<bool> lost{false};
     };
     Io& io_;
-    Watcher watcher_;
+    const std::shared_ptr<Watcher> watcher_;
     std::uint64_t handle_ = 0;
 };
 

@@ -1,5 +1,6 @@
 #include "store/rados/storage.h"
 
+#include "base/call_threads.h"
 #include "stepstore/error.h"
 #include "store/rados/host.h"
 #include "store/rados/location.h"
@@ -84,15 +85,18 @@ RadosPool& RadosStorage::pool()
 {
     if (generation_.load(std::memory_order_acquire) == host().process_generation()) [[likely]]
         return *pool_;
-    const std::lock_guard lock(host().held_over_fork(ForkLock::reopening));
-    if (generation_ == host().process_generation()) return *pool_;
-    auto anew = open_shared(path());
-    if (anew->header().id != id_)
-        throw Error(-DER_STALE, "pool " + path() + " was removed while it was open: open it again");
-    if (claimed_) anew->claim();
-    leave_alone(pool_);
-    pool_ = std::move(anew);
-    generation_.store(host().process_generation(), std::memory_order_release);
+    ask_during([&] {
+        const std::lock_guard lock(host().held_over_fork(ForkLock::reopening));
+        const NotAsked not_asked;
+        if (generation_ == host().process_generation()) return;
+        auto anew = open_shared(path());
+        if (anew->header().id != id_)
+            throw Error(-DER_STALE, "pool " + path() + " was removed while it was open: open it again");
+        if (claimed_) anew->claim();
+        leave_alone(pool_);
+        pool_ = std::move(anew);
+        generation_.store(host().process_generation(), std::memory_order_release);
+    });
     return *pool_;
 }
 
@@ -117,10 +121,10 @@ Epoch RadosStorage::next_epoch()
 
 Storage::Space RadosStorage::space()
 {
-    librados::cluster_stat_t stat{};
-    if (const int code = cluster().cluster_stat(stat); code < 0)
-        pool().io().failed(code, "cannot ask the cluster for its space");
-    return {stat.kb * 1024, stat.kb_avail * 1024};
+    const auto stat = std::make_shared<librados::cluster_stat_t>();
+    const int code = wait_for([stat, &rados = cluster()] { return rados.cluster_stat(*stat); });
+    if (code < 0) pool().io().failed(code, "cannot ask the cluster for its space");
+    return {stat->kb * 1024, stat->kb_avail * 1024};
 }
 
 } // namespace stepstore::store::rados

@@ -174,23 +174,22 @@ std::vector<Target::ExtentFile> RadosTarget::extent_files()
     data_.flush(); // what is being removed
     const std::string mine = objects_ + ".x." + std::to_string(number_) + ".";
     std::map<std::uint64_t, ExtentFile> files;
-    librados::IoCtx& context = data_.context();
-    for (auto at = context.nobjects_begin(); at != context.nobjects_end(); ++at) {
-        const std::string& name = at->get_oid();
-        if (!name.starts_with(mine)) continue;
+    data_.each_name([&](const std::string& name) {
+        if (!name.starts_with(mine)) return true;
         const char* text = name.c_str() + mine.size();
         char* end = nullptr;
         const std::uint64_t file = std::strtoull(text, &end, 16);
-        if (*end != '.') continue;
+        if (*end != '.') return true;
         const std::uint64_t piece = std::strtoull(end + 1, nullptr, 10);
         const PieceState state = look_at_piece(name);
-        if (state.code < 0) continue; // removed meanwhile
+        if (state.code < 0) return true; // removed meanwhile
         ExtentFile& one = files[file];
         one.file = file;
         const std::uint64_t length = reservation_of({0, 0, state.size}).length;
         one.length = std::max(one.length, piece * piece_size + length);
         one.allocated += taken(state.released, state.size, 0, length);
-    }
+        return true;
+    });
     std::vector<ExtentFile> all;
     std::map<std::uint64_t, std::map<std::uint64_t, std::uint64_t>> published; // by client and lane
     for (const auto& [key, value] : all_below(index_, std::string(1, lane_space)))

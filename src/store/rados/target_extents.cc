@@ -48,9 +48,9 @@ void RadosTarget::write_pieces(std::uint64_t file, std::span<const Payload> payl
 {
     Io::Batch batch(data_);
     librados::ObjectWriteOperation operation;
-    std::uint64_t now = UINT64_MAX; // the piece that the operation is of
+    std::uint64_t now = UINT64_MAX, bytes = 0; // the piece that the operation is of
     const auto flush = [&] {
-        if (now != UINT64_MAX) batch.write(piece_name(file, now), operation);
+        if (now != UINT64_MAX) batch.write(piece_name(file, now), operation, std::exchange(bytes, 0));
         operation = librados::ObjectWriteOperation();
     };
     for (const Payload& payload : payloads) {
@@ -64,6 +64,7 @@ void RadosTarget::write_pieces(std::uint64_t file, std::span<const Payload> payl
                         now = piece;
                     }
                     operation.write(offset, to_buffer(as_text(part.subspan(done, length))));
+                    bytes += length;
                 });
             at += part.size();
         }
@@ -262,7 +263,7 @@ void RadosTarget::read_extent(const ExtentRef& extent, std::uint64_t skip, Mutab
                 part.at = at;
                 librados::ObjectReadOperation operation;
                 operation.read(offset, length, &part.bytes, &part.result);
-                batch.read(piece_name(extent.file, piece), operation, &part.code);
+                batch.read(piece_name(extent.file, piece), operation, &part.code, length);
             });
     }
     for (Part& part : parts) {
