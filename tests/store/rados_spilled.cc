@@ -2,10 +2,12 @@
 // those that are lost, and of those that are replaced while they are read.
 #include "support/bare_ceph.h"
 #include "support/processes.h"
+#include "support/rados_trips.h"
 #include "support/store_fixture.h"
 
 #include <chrono>
 #include <cstdlib>
+#include <set>
 #include <thread>
 
 namespace stepstore::testing {
@@ -192,6 +194,150 @@ TEST_F(RadosSpilled, AReplacedValueIsNoDamage)
     target.write([&](WriteTransaction& open) {
         open.erase(first);
         open.erase(second);
+    });
+}
+
+std::string key_of(unsigned number)
+{
+    std::string text = std::to_string(number);
+    return "key" + text.insert(0, 5 - text.size(), '0');
+}
+
+TEST_F(RadosSpilled, ManyThatAreReadAreInFlightTogether)
+{
+    constexpr unsigned values = 700; // of 50 kB: 35 MB, more than an update has inline
+    const auto pool = storage();
+    Target& target = pool->target(0);
+    target.write([&](WriteTransaction& open) {
+        for (unsigned number = 0; number < values; ++number)
+            open.put(as_bytes(key_of(number)), pattern(50'000, number));
+    });
+    std::vector<std::string> names;
+    for (unsigned number = 0; number < values; ++number)
+        names.push_back(key_of(number * 331 % values)); // not in their order
+    std::vector<Bytes> wanted;
+    for (const std::string& name : names)
+        wanted.push_back(as_bytes(name));
+    const Counted of_gets = trips_of([&] {
+        target.read([&](ReadTransaction& open) {
+            open.expect(wanted);
+            for (unsigned number = 0; number < values; ++number) {
+                Bytes value;
+                ASSERT_TRUE(open.get(wanted[number], value));
+                EXPECT_TRUE(std::ranges::equal(value, pattern(50'000, number * 331 % values)));
+            }
+        });
+    });
+    EXPECT_LE(of_gets.reads, 10U);
+    const Counted of_walk = trips_of([&] {
+        target.read([&](ReadTransaction& open) {
+            Entry entry;
+            unsigned number = 0;
+            for (bool there = open.seek(as_bytes("key"), entry); there; there = open.next(entry), ++number) {
+                EXPECT_EQ(as_text(entry.key), key_of(number));
+                EXPECT_TRUE(std::ranges::equal(entry.value, pattern(50'000, number)));
+            }
+            EXPECT_EQ(number, values);
+        });
+    });
+    EXPECT_LE(of_walk.reads, 40U);
+    const Counted of_one = trips_of([&] { // of which nothing is known that follows
+        target.read([&](ReadTransaction& open) {
+            Entry entry;
+            ASSERT_TRUE(open.seek(as_bytes(key_of(7)), entry));
+            EXPECT_TRUE(std::ranges::equal(entry.value, pattern(50'000, 7)));
+        });
+    });
+    EXPECT_EQ(of_one.reads, 2U);
+}
+
+// What is read ahead is replaced, and its extents are removed, before or after the body asks for it.
+TEST_F(RadosSpilled, ValuesThatAreReadAheadAndReplacedAreOfOneMoment)
+{
+    constexpr unsigned values = 40;
+    const auto pool = storage();
+    Target& target = pool->target(0);
+    std::vector<std::string> names;
+    for (unsigned number = 0; number < values; ++number)
+        names.push_back(key_of(number));
+    std::vector<Bytes> wanted;
+    for (const std::string& name : names)
+        wanted.push_back(as_bytes(name));
+    std::uint64_t version = 0;
+    const auto replace = [&] {
+        ++version;
+        target.write([&](WriteTransaction& open) {
+            open.expect(wanted);
+            for (const Bytes name : wanted) {
+                open.erase(name);
+                open.put(name, pattern(300'000, version));
+            }
+        });
+        target.extent_files(); // what was released is gone
+    };
+    replace();
+    for (const bool walks : {false, true})
+        for (const unsigned at : {0U, 1U, 5U, values - 1}) {
+            int runs = 0;
+            std::set<std::uint64_t> seen;
+            target.read([&](ReadTransaction& open) {
+                seen.clear();
+                ++runs;
+                Entry entry;
+                open.expect(wanted);
+                if (walks) {
+                    ASSERT_TRUE(open.seek(wanted[0], entry));
+                }
+                for (unsigned number = 0; number < values; ++number) {
+                    if (number == at && runs <= 4) std::thread(replace).join();
+                    if (!walks) {
+                        ASSERT_TRUE(open.get(wanted[number], entry.value));
+                    } else if (number != 0) {
+                        ASSERT_TRUE(open.next(entry));
+                    }
+                    ASSERT_EQ(entry.value.size(), 300'000U);
+                    for (std::uint64_t one = 1; one <= version; ++one)
+                        if (std::ranges::equal(entry.value, pattern(300'000, one))) seen.insert(one);
+                }
+            });
+            EXPECT_EQ(seen.size(), 1U) << "of several moments, or none";
+            EXPECT_LE(runs, 6);
+        }
+}
+
+// One that is lost for good is found so by the body that asks for it, and harms no other.
+TEST_F(RadosSpilled, ALostValueAmongThoseThatAreReadAheadIsItsOwnAlone)
+{
+    const auto pool = storage();
+    Target& target = pool->target(0);
+    const auto put = [&](unsigned number) {
+        target.write(
+            [&](WriteTransaction& open) { open.put(as_bytes(key_of(number)), pattern(300'000, number)); });
+    };
+    put(1);
+    lose_extents();
+    put(0);
+    put(2);
+    const std::string names[] = {key_of(0), key_of(1), key_of(2)};
+    const Bytes wanted[] = {as_bytes(names[0]), as_bytes(names[1]), as_bytes(names[2])};
+    int runs = 0;
+    target.read([&](ReadTransaction& open) {
+        ++runs;
+        open.expect(wanted);
+        Bytes value;
+        for (const unsigned number : {0U, 2U}) {
+            ASSERT_TRUE(open.get(wanted[number], value));
+            EXPECT_TRUE(std::ranges::equal(value, pattern(300'000, number)));
+        }
+    });
+    EXPECT_EQ(runs, 1);
+    target.read([&](ReadTransaction& open) {
+        open.expect(wanted);
+        Bytes value;
+        ASSERT_TRUE(open.get(wanted[1], value));
+        EXPECT_TRUE(value.empty());
+        ASSERT_TRUE(open.get(wanted[2], value));
+        EXPECT_TRUE(std::ranges::equal(value, pattern(300'000, 2)));
     });
 }
 

@@ -45,7 +45,7 @@ public:
     Counters counters() override;
     NetworkTarget* network() override { return this; }
 
-    bool read_spilled(const ExtentRef& extent, std::string& into) override;
+    void read_spilled(std::span<SpilledValue> values) override;
 
     // Of all transactions that this thread has open.
     static void took(Epoch epoch);
@@ -67,6 +67,12 @@ private:
         std::uint64_t size = 0;
         std::map<std::uint64_t, std::uint64_t> released; // from, to
     };
+    struct Wanted { // of an extent
+        const ExtentRef& extent;
+        std::uint64_t skip = 0;
+        MutableBytes into;
+        bool lost = false; // set
+    };
     enum class Sent : std::uint8_t { done, refused };
 
     void write(Transaction& transaction, FunctionRef<void(WriteTransaction&)> body);
@@ -87,6 +93,7 @@ private:
     bool take_lock(const std::string& token);
 
     std::string piece_name(std::uint64_t file, std::uint64_t piece) const;
+    void read_together(std::span<Wanted> all);
     void write_pieces(std::uint64_t file, std::span<const Payload> payloads);
     bool withdraw(std::uint64_t file);
     void let_go_of_lost(const Transaction& transaction);

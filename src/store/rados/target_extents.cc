@@ -234,57 +234,66 @@ void RadosTarget::release_pieces(const ExtentRef& reservation, std::function<voi
     one_done(0);
 }
 
-void RadosTarget::read_extent(const ExtentRef& extent, std::uint64_t skip, MutableBytes into)
+// All of them are in flight together, as far as a Batch lets them.
+void RadosTarget::read_together(std::span<Wanted> all)
 {
-    const auto lost = [&] {
-        throw Error(-DER_CSUM, index_.where + ": extent " + hex(extent.file) + " at " +
-                                   std::to_string(extent.offset) + " does not hold the " +
-                                   std::to_string(into.size()) + " bytes that were asked for");
-    };
-    if (skip > extent.length || into.size() > extent.length - skip ||
-        extent.offset > UINT64_MAX - extent.length)
-        lost();
-    if (into.empty()) return;
-    note_read();
     struct Part {
-        Buffer bytes;
+        Wanted& of;
+        const std::uint64_t length, at;
+        Buffer bytes = {};
         int code = 0, result = 0;
-        std::uint64_t length = 0, at = 0;
     };
     std::deque<Part> parts;
-    const std::uint64_t from = extent.offset + skip;
     {
         Io::Batch batch(data_);
-        for_each_piece(
-            from, from + into.size(),
-            [&](std::uint64_t piece, std::uint64_t offset, std::uint64_t length, std::uint64_t at) {
-                Part& part = parts.emplace_back();
-                part.length = length;
-                part.at = at;
-                librados::ObjectReadOperation operation;
-                operation.read(offset, length, &part.bytes, &part.result);
-                batch.read(piece_name(extent.file, piece), operation, &part.code, length);
-            });
+        for (Wanted& one : all) {
+            const ExtentRef& extent = one.extent;
+            one.lost = one.skip > extent.length || one.into.size() > extent.length - one.skip ||
+                       extent.offset > UINT64_MAX - extent.length;
+            if (one.lost || one.into.empty()) continue;
+            const std::uint64_t from = extent.offset + one.skip;
+            for_each_piece(
+                from, from + one.into.size(),
+                [&](std::uint64_t piece, std::uint64_t offset, std::uint64_t length, std::uint64_t at) {
+                    Part& part = parts.emplace_back(Part{one, length, at});
+                    librados::ObjectReadOperation operation;
+                    operation.read(offset, length, &part.bytes, &part.result);
+                    batch.read(piece_name(extent.file, piece), operation, &part.code, length);
+                });
+        }
     }
+    if (!parts.empty()) note_read();
     for (Part& part : parts) {
-        if (part.code == -ENOENT) lost();
-        if (part.code < 0) index_.failed(part.code, "cannot read an extent");
-        if (part.bytes.length() != part.length) lost();
-        part.bytes.begin().copy(static_cast<unsigned>(part.length),
-                                reinterpret_cast<char*>(into.data() + part.at));
+        if (part.code < 0 && part.code != -ENOENT) index_.failed(part.code, "cannot read an extent");
+        if (part.code == -ENOENT || part.bytes.length() != part.length)
+            part.of.lost = true;
+        else
+            part.bytes.begin().copy(static_cast<unsigned>(part.length),
+                                    reinterpret_cast<char*>(part.of.into.data() + part.at));
     }
 }
 
-bool RadosTarget::read_spilled(const ExtentRef& extent, std::string& into)
+void RadosTarget::read_extent(const ExtentRef& extent, std::uint64_t skip, MutableBytes into)
 {
-    into.resize(extent.length);
-    try {
-        read_extent(extent, 0, {reinterpret_cast<std::byte*>(into.data()), into.size()});
-    } catch (const Error& error) {
-        if (error.code() != -DER_CSUM) throw;
-        return false;
+    Wanted one{extent, skip, into};
+    read_together({&one, 1});
+    if (!one.lost) return;
+    throw Error(-DER_CSUM, index_.where + ": extent " + hex(extent.file) + " at " +
+                               std::to_string(extent.offset) + " does not hold the " +
+                               std::to_string(into.size()) + " bytes that were asked for");
+}
+
+void RadosTarget::read_spilled(std::span<SpilledValue> values)
+{
+    std::vector<Wanted> all;
+    all.reserve(values.size());
+    for (SpilledValue& one : values) {
+        one.bytes.resize(one.extent.length);
+        all.push_back({one.extent, 0, {reinterpret_cast<std::byte*>(one.bytes.data()), one.bytes.size()}});
     }
-    return true;
+    read_together(all);
+    for (std::size_t at = 0; at < values.size(); ++at)
+        values[at].lost = all[at].lost;
 }
 
 } // namespace stepstore::store::rados

@@ -36,6 +36,9 @@ void Transaction::begin()
     mixed_ = false;
     first_seen_version_ = 0;
     has_read_extents_ = false;
+    last_walked_.clear();
+    ahead_ = 0;
+    last_scan_ = {};
     seen_sum_ = 0;
     expected_.clear();
     expected_scans_.clear();
@@ -119,6 +122,12 @@ void Transaction::fetch_from(const Span& span, const std::string& from, std::uin
     fetch.scans.push_back({from, span.prefix, most});
     const std::uint64_t version = run(fetch, &span);
     scans_[{span.prefix, from}] = most;
+    last_scan_ = {};
+    for (const auto& [stored, value] : fetch.scans.front().got) {
+        last_scan_.last = key_of(stored);
+        last_scan_.bytes += stored.size() + value.length();
+        ++last_scan_.entries;
+    }
     take_scan(fetch.scans.front(), version, cover_of(span));
 }
 
@@ -299,32 +308,8 @@ bool Transaction::get(Bytes given, Bytes& value)
     }
     const Cell& found = look_up(key);
     if (!found.raw) return false;
-    value = value_of(found.raw, found.version);
+    value = value_of(found.raw, found.version, key, false);
     return true;
-}
-
-// Of what was read at this version; 0: it is remembered.
-Bytes Transaction::value_of(const Raw& raw, std::uint64_t version)
-{
-    const Bytes all = as_bytes(*kept_.emplace_back(raw)); // the cell may be read anew meanwhile
-    if (all.size() < header_size) return {};              // damaged, as one that is lost
-    if (!is_spilled(raw)) return all.subspan(header_size);
-    const ExtentRef extent = spilled_extent(raw);
-    const std::pair place(extent.file, extent.offset);
-    if (const auto found = spilled_.find(place); found != spilled_.end()) return as_bytes(found->second);
-    std::string value;
-    if (extent.length == 0 || !extents_.read_spilled(extent, value)) {
-        if (version == 0 || !lost_twice_(extent)) throw Again{this};
-        value.clear(); // lost
-    }
-    return as_bytes(spilled_.emplace(place, std::move(value)).first->second);
-}
-
-ExtentRef Transaction::value_extent() const
-{
-    if (!placed_ || changes_.contains(position_)) return {};
-    const auto found = cells_.find(position_);
-    return found == cells_.end() ? ExtentRef{} : spilled_extent(found->second.raw);
 }
 
 Transaction::Span Transaction::span_of(Bytes prefix)
@@ -364,10 +349,21 @@ Transaction::ScopeView& Transaction::open_scope(const std::string& scope)
     return view;
 }
 
+// How many entries to read from `key` on. More and more of them where the body has walked over all that was
+// read last, as far as they are small.
+std::uint64_t Transaction::to_scan(const std::string& key) const
+{
+    constexpr std::uint64_t least = 4, most = 256, most_bytes = 4 << 20;
+    const bool goes_on = placed_ && position_ == last_scan_.last && key > last_scan_.last;
+    if (!goes_on || last_scan_.entries == 0) return least;
+    const std::uint64_t entry = last_scan_.bytes / last_scan_.entries + 1;
+    return std::clamp(std::min(4 * last_scan_.entries, most_bytes / entry), least, most);
+}
+
 Transaction::Found Transaction::first_from(const Span& span, std::string key)
 {
     if (span.scoped && !pinned_) open_scope(span.prefix);
-    for (std::uint64_t most = 4;; most = std::min<std::uint64_t>(4 * most, 1024)) {
+    for (std::uint64_t most = to_scan(key);; most = std::min<std::uint64_t>(4 * most, 1024)) {
         const std::string* end = cover_of(span).end_at(key);
         if (span.scoped && !pinned_) scans_.try_emplace({span.prefix, key}, 4); // should it be refused
         if (end == nullptr) {
@@ -437,7 +433,7 @@ bool Transaction::give(Found found, const Span& span, Entry& entry)
     position_ = found->first;
     position_span_ = span;
     placed_ = true;
-    entry.value = found->second ? value_of(found->second, version)
+    entry.value = found->second ? value_of(found->second, version, found->first, true)
                                 : as_bytes(*changes_.find(found->first)->second).subspan(header_size);
     entry.key = as_bytes(*kept_.emplace_back(std::make_shared<const std::string>(std::move(found->first))));
     return true;

@@ -18,6 +18,7 @@
 #include "store/rados/remembered.h"
 
 #include <deque>
+#include <span>
 
 namespace stepstore::store::rados {
 
@@ -27,11 +28,15 @@ struct Again {
     const Transaction* which;
 };
 
+struct SpilledValue {
+    ExtentRef extent;
+    std::string bytes = {};
+    bool lost = false; // the extent is gone
+};
 class ExtentReader {
 public:
     virtual ~ExtentReader() = default;
-    // False: it is gone.
-    virtual bool read_spilled(const ExtentRef& extent, std::string& into) = 0;
+    virtual void read_spilled(std::span<SpilledValue> values) = 0; // all at once
 };
 
 class Transaction final : public WriteTransaction, public NetworkTransaction {
@@ -127,6 +132,7 @@ private:
     Span span_of(Bytes prefix);
     Cover& cover_of(const Span& span);
     ScopeView& open_scope(const std::string& scope);
+    std::uint64_t to_scan(const std::string& key) const;
     Found first_from(const Span& span, std::string key);
     Found last_before(const Span& span, std::string key);
     void fetch_from(const Span& span, const std::string& from, std::uint64_t most);
@@ -137,7 +143,8 @@ private:
     void saw(const Raw& raw);
     void saw_version(std::uint64_t version);
     bool give(Found found, const Span& span, Entry& entry);
-    Bytes value_of(const Raw& raw, std::uint64_t version);
+    Bytes value_of(const Raw& raw, std::uint64_t version, const std::string& key, bool walks);
+    std::vector<SpilledValue> to_read(const ExtentRef& extent, const std::string& key, bool walks);
     Cell& cell(const std::string& key);
     Cell& look_up(const std::string& key);
 
@@ -146,12 +153,18 @@ private:
     std::string position_;
     Span position_span_;
     bool placed_ = false;
+    struct {
+        std::string last; // key
+        std::uint64_t entries = 0, bytes = 0;
+    } last_scan_; // of first_from()
     bool certain_ = true, mixed_ = false;
     std::uint64_t first_seen_version_ = 0;
     std::deque<Raw> kept_; // what get and seek gave views of
     // What was read of spilled values, by file and offset. It stays over the runs, as extents never change:
     // so a body of many ends even if others replace some of them all the time.
     std::map<std::pair<std::uint64_t, std::uint64_t>, std::string> spilled_;
+    std::string last_walked_; // key of the last spilled value that a walk needed and that was not read yet
+    std::size_t ahead_ = 0;   // how many keys after it are looked at
     FoundTwice<ExtentRef> lost_twice_;
     bool has_read_extents_ = false; // in this run
     std::uint64_t seen_sum_ = 0;    // of all that the run saw, in its order
