@@ -6,6 +6,7 @@
 #include "fields/session.h"
 
 #include <algorithm>
+#include <cstring>
 #include <ostream>
 
 namespace stepstore::fdb_plugin {
@@ -26,10 +27,11 @@ eckit::Length FieldHandle::estimate()
 
 eckit::Offset FieldHandle::seek(const eckit::Offset& offset)
 {
-    sum_.reset();
+    const std::size_t before = part_;
     at_ = inside_ = static_cast<std::uint64_t>(std::max(0LL, static_cast<long long>(offset)));
     for (part_ = 0; part_ < parts_.size() && inside_ >= parts_[part_].location.length; ++part_)
         inside_ -= parts_[part_].location.length;
+    if (part_ != before) whole_.clear();
     return position();
 }
 
@@ -39,6 +41,7 @@ std::size_t FieldHandle::read_whole_parts(std::byte* to, std::size_t length)
     std::vector<fields::FieldLocation> locations;
     std::vector<MutableBytes> memory;
     std::size_t done = 0;
+    whole_.clear();
     const auto& dataset = parts_[part_].dataset;
     while (part_ < parts_.size() && parts_[part_].dataset == dataset &&
            parts_[part_].location.length <= length - done) {
@@ -60,14 +63,14 @@ std::size_t FieldHandle::read_part(std::byte* to, std::size_t length)
     const Part& part = parts_[part_];
     const std::size_t bytes = std::min<std::size_t>(length, part.location.length - inside_);
     const fields::StoreReader store(part.dataset);
-    const MutableBytes memory(to, bytes);
-    store.read(part.location, inside_, memory);
-    if (inside_ == 0 && part.location.checksum) sum_.emplace();
-    if (sum_) sum_->update(memory);
+    if (inside_ == 0 && part.location.checksum && whole_.empty()) whole_ = store.read(part.location);
+    if (!whole_.empty())
+        std::memcpy(to, whole_.data() + inside_, bytes);
+    else
+        store.read(part.location, inside_, MutableBytes(to, bytes));
     inside_ += bytes;
     if (inside_ == part.location.length) {
-        if (sum_) store.require_sum(part.location, sum_->digest());
-        sum_.reset();
+        whole_ = {};
         ++part_;
         inside_ = 0;
     }

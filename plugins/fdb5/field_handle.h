@@ -3,7 +3,6 @@
 // Threads: one at a time. Errors: FDB's (failure.h).
 #pragma once
 
-#include "base/checksum.h"
 #include "fields/dataset.h"
 #include "fields/location.h"
 #include "fields/store_reader.h"
@@ -11,7 +10,6 @@
 #include "eckit/io/DataHandle.h"
 
 #include <memory>
-#include <optional>
 #include <vector>
 
 namespace stepstore::fdb_plugin {
@@ -47,8 +45,10 @@ private:
     std::uint64_t at_ = 0;     // bytes from the start of the first part
     std::size_t part_ = 0;     // the part that comes next
     std::uint64_t inside_ = 0; // bytes of it that were read
-    // Of these bytes, if it has a checksum and all were read in a row.
-    std::optional<ChecksumStream> sum_;
+    // All of that part, verified, once its beginning was read as a piece; empty: it has no checksum, or no
+    // piece was read. So no bytes are given that are wrong. Who begins within it gets bytes that are not
+    // compared.
+    std::vector<std::byte> whole_;
 };
 
 } // namespace stepstore::fdb_plugin

@@ -280,16 +280,16 @@ private:
     void read_blocks(const Naming& naming, const Memory& memory) const
     {
         const Header& is = array_->header;
-        std::optional<Array> object;
+        std::shared_ptr<const Array> object; // requests hold it too
         std::uint64_t number = 0;
         Requests requests(*session_->queue);
         for (const StoredBlock& block : array_->blocks) {
             if (!intersection(block.box, box_, is.dimensions)) continue;
             if (!object || number != block.object) {
-                object.emplace(session_->data_object(block.object, is.layout));
+                object = std::make_shared<const Array>(session_->data_object(block.object, is.layout));
                 number = block.object;
             }
-            read_block(requests, *object, block, is.layout, session_->transfer_options(), is.dimensions, box_,
+            read_block(requests, object, block, is.layout, session_->transfer_options(), is.dimensions, box_,
                        size_of(is.type), memory,
                        "block " + naming.box(block.box) + " of " + session_->array_name(is.name));
         }

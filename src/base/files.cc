@@ -296,6 +296,16 @@ std::int64_t read_all(int fd, MutableBytes into, std::uint64_t offset)
     return static_cast<std::int64_t>(done);
 }
 
+void drop_cached(int fd, std::uint64_t offset, std::uint64_t length)
+{
+    // Whole pages, as parts of them are kept.
+    constexpr std::uint64_t page = 1 << 16; // of any machine
+    const std::uint64_t begin = offset / page * page;
+    const std::uint64_t end = (offset + length + page - 1) / page * page;
+    (void)posix_fadvise(fd, static_cast<off_t>(begin), static_cast<off_t>(end - begin), POSIX_FADV_DONTNEED);
+    note_on_open(FileCall::forget, fd, begin, end - begin);
+}
+
 std::optional<std::string> read_text(int fd, std::size_t most)
 {
     std::string text(most, '\0');

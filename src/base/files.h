@@ -97,6 +97,8 @@ int write_all(int fd, const std::vector<Bytes>& pieces, std::uint64_t offset);
 std::int64_t read_all(int fd, MutableBytes into, std::uint64_t offset);
 // The same into several pieces of memory, in calls as in write_all.
 std::int64_t read_all(int fd, const std::vector<MutableBytes>& into, std::uint64_t offset);
+// Asks the kernel to drop its copy of these bytes of a file. What was changed here and not written yet stays.
+void drop_cached(int fd, std::uint64_t offset, std::uint64_t length);
 // The first bytes of a file, at most so many. nullopt and errno on failure.
 std::optional<std::string> read_text(int fd, std::size_t most = 4096);
 // A file that was not there, with this content, synced. Throws.

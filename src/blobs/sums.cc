@@ -1,6 +1,7 @@
 #include "blobs/sums.h"
 
 #include "base/memory_pieces.h"
+#include "base/second_look.h"
 
 #include <daos_errno.h>
 
@@ -67,7 +68,7 @@ bool read_verified(const Array& array, const Entry& entry, const Part& part, Mut
     std::vector<std::byte> list(pieces_in(entry.bytes) * sum_size);
     const std::array ranges = {Range{first, end - first}, Range{sums_at(entry.bytes), list.size()}};
     const std::array memory = {MutableBytes(before), into, MutableBytes(after), MutableBytes(list)};
-    const auto matches = [&] {
+    const auto is_right = [&] {
         if (checksum(list) != entry.sum) return false;
         const std::array<Bytes, 3> found = {before, into, after};
         MemoryPieces pieces(found);
@@ -77,10 +78,10 @@ bool read_verified(const Array& array, const Entry& entry, const Part& part, Mut
                 return false;
         return true;
     };
-    for (int look = 0; look < 2; ++look) { // this machine may have had old bytes
-        if (array.read(ranges, memory).cells_short > 0) return false;
-        if (matches()) return true;
-    }
+    bool whole = true;
+    const auto read = [&] { whole = whole && array.read(ranges, memory).cells_short == 0; };
+    read();
+    if (right_at_second_look([&] { return !whole || is_right(); }, read)) return whole;
     throw Error(-DER_CSUM, what() + " is damaged: the checksum of its bytes from " + std::to_string(first) +
                                " to " + std::to_string(end) + " does not match; check the pool");
 }

@@ -59,6 +59,12 @@ std::size_t File::read(std::uint64_t at, MutableBytes into) const
     return static_cast<std::size_t>(got);
 }
 
+std::size_t File::read_again(std::uint64_t at, MutableBytes into) const
+{
+    drop_cached(descriptor_.get(), at, into.size());
+    return read(at, into);
+}
+
 std::uint64_t File::size() const
 {
     return stepstore::size_of(descriptor_.get(), path());

@@ -16,6 +16,7 @@ public:
 
     void write(std::uint64_t at, Bytes bytes);
     std::size_t read(std::uint64_t at, MutableBytes into) const; // bytes read; fewer at the end of the file
+    std::size_t read_again(std::uint64_t at, MutableBytes into) const; // not from this machine's cache
     std::uint64_t size() const;
     std::uint64_t names() const;      // how many lead to it: hard links
     void shorten(std::uint64_t size); // never makes it longer

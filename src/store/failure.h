@@ -9,6 +9,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace stepstore::store {
 
@@ -20,6 +21,17 @@ namespace stepstore::store {
 // (permission, memory, files that it may open), who is in the way, that another version made it, or that the
 // caller wants the call to end.
 bool says_damage(const Error& error);
+// Whether a decoder takes these bytes. It may also say that they are of another version, if they are damaged.
+template <class Decode>
+bool is_sound(Decode&& decode)
+{
+    try {
+        std::forward<Decode>(decode)();
+        return true;
+    } catch (const Error&) {
+        return false;
+    }
+}
 
 // How things are named in messages and in the findings of check.
 std::string text(const Uuid& uuid);    // 8-4-4-4-12 hexadecimal digits

@@ -1,6 +1,8 @@
 """pyfdb on FDB's files and on ours, the same calls compared."""
 
+import ctypes
 import itertools
+import os
 import random
 import unittest
 
@@ -100,6 +102,62 @@ class PyfdbTest(Compared):
             self.assertFalse(archive.pool.exists(), "reading made a pool")
             archive.write(*forecast())
             self.assertEqual(seen(), (8, 1, 1, forecast()[0]), kind)
+
+    # Whole fields and pieces of them. A machine with old bytes of a file is played by the file: it is mended
+    # after the first read of the wrong byte (tests/support/old_bytes.h).
+    def test_old_bytes_of_a_field_in_files_are_read_again(self):
+        archive = Archive("stepstore")
+        self.addCleanup(archive.close)
+        archive.section = {"pool": f"shared:{archive.pool}"}
+        archive.write(*forecast())
+        data = [path for path in archive.pool.glob("*/containers/*/data/*/*") if path.is_file()]
+        (file,) = [path for path in data if b"GRIB" in path.read_bytes()]
+        right = file.read_bytes()
+        place = right.index(forecast()[0]) + 60
+        wrong = right[:place] + bytes([right[place] ^ 1]) + right[place + 1 :]
+        reads = []
+        mended = True
+
+        class Call(ctypes.Structure):
+            _fields_ = [
+                ("kind", ctypes.c_int),
+                ("fd", ctypes.c_int),
+                ("path", ctypes.c_char_p),
+                ("start", ctypes.c_char_p),
+                ("at", ctypes.c_uint64),
+                ("bytes", ctypes.c_uint64),
+            ]
+
+        @ctypes.CFUNCTYPE(None, ctypes.POINTER(Call))
+        def watch(pointer):
+            call, read = pointer.contents, 6
+            if call.kind != read or not call.at <= place < call.at + call.bytes:
+                return
+            if os.fstat(call.fd).st_ino == file.stat().st_ino:
+                reads.append(file.read_bytes() == wrong)
+                if mended:
+                    file.write_bytes(right)
+
+        library = ctypes.CDLL(os.path.join(os.environ["DYNAMIC_LIBRARY_PATH"], "libstepstore_daos.so"))
+        library.stepstore_watch_file_calls(watch)
+        self.addCleanup(library.stepstore_watch_file_calls, None)
+        for mended in (True, False):
+            for pieces in (len(right), 50):
+                file.write_bytes(wrong)
+                reads.clear()
+                found = bytearray()
+                with pyfdb.FDB(archive.config()).retrieve(IDENTIFIER) as handle:
+                    try:
+                        while piece := handle.read(pieces):
+                            found += piece
+                    except Exception as error:
+                        self.assertIn("checksum", str(error))
+                        self.assertEqual((mended, found), (False, b""))
+                        self.assertEqual(reads, [True, True])
+                    else:
+                        # pyfdb fills the last piece up with zeros.
+                        self.assertEqual((mended, found[: len(forecast()[0])]), (True, forecast()[0]))
+                        self.assertEqual(reads, [True, False])
 
     def test_keys_and_locations_of_any_length(self):
         archive = Archive("stepstore")

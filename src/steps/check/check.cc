@@ -1,6 +1,7 @@
 #include "steps/check/check.h"
 
 #include "base/checksum.h"
+#include "base/second_look.h"
 #include "location/find/location.h"
 #include "steps/layouts/data_store.h"
 #include "steps/layouts/metadata_objects.h"
@@ -66,7 +67,7 @@ private:
     {
         const std::string at = "step " + std::to_string(step) + " rank " + std::to_string(rank);
         try {
-            auto found = layout_->raw_metadata(step, rank);
+            auto found = layout_->find_metadata(step, rank);
             if (!found) return Found::nothing;
             open_metadata(*found, record_.generation, step, rank);
             summary_.metadata_bytes += found->size();
@@ -195,6 +196,18 @@ private:
         }
     }
 
+    // False: it is not right, at a second look either.
+    bool read_verified(const MetadataHeader& header, std::uint64_t at, MutableBytes memory,
+                       FunctionRef<bool()> is_right)
+    {
+        const auto read = [&] {
+            DataRequest request{{header.generation, header.rank}, {{at, memory.size()}}, {memory}};
+            data_->read({&request, 1});
+        };
+        read();
+        return right_at_second_look(is_right, read);
+    }
+
     void read_all(const RankStep& part)
     {
         constexpr std::uint64_t at_once = 16 << 20;
@@ -207,11 +220,12 @@ private:
             next.length = std::min(at_once, end - next.begin);
             if (sums != nullptr) next.length = sums->cover(next).end() - next.begin;
             memory.resize(next.length);
-            DataRequest request{
-                {header.generation, header.rank}, {{next.begin, next.length}}, {MutableBytes(memory)}};
-            data_->read({&request, 1});
-            const auto bad = sums != nullptr ? sums->mismatch(next.begin, memory) : std::nullopt;
-            if (bad)
+            std::optional<std::uint64_t> bad;
+            const bool right = read_verified(header, next.begin, memory, [&] {
+                if (sums != nullptr) bad = sums->mismatch(next.begin, memory);
+                return !bad;
+            });
+            if (!right)
                 throw Error(-DER_CSUM,
                             "the checksum of its bytes from " + std::to_string(*bad) + " on does not match");
         }
@@ -226,11 +240,9 @@ private:
             const Placement place = part.place(entry);
             if (place.codec == Codec::none || place.codec == Codec::left_out) continue;
             stored.resize(place.length);
-            DataRequest request{{part.header.generation, part.header.rank},
-                                {{place.at, place.length}},
-                                {MutableBytes(stored)}};
-            data_->read({&request, 1});
-            if (checksum(stored) == place.checksum) continue;
+            if (read_verified(part.header, place.at, stored,
+                              [&] { return checksum(stored) == place.checksum; }))
+                continue;
             const std::uint32_t id = part.mapping->global[part.plan->entries[entry].variable];
             throw Error(-DER_CSUM,
                         (id == Dictionary::none ? std::string("a compressed block")

@@ -251,7 +251,7 @@ private:
     void name_damage(std::uint64_t step)
     {
         for (std::uint32_t row = 0; row < rows_.record.ranks; ++row) {
-            const auto bundle = bundles_->raw_metadata(step, row);
+            const auto bundle = bundles_->find_metadata(step, row);
             if (!bundle) return;
             MetadataHeader header;
             const MetadataState state = inspect_metadata(*bundle, header);

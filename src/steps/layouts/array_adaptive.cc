@@ -191,7 +191,7 @@ public:
         std::vector<MetadataPiece> pieces;
         const std::vector<MutableBytes> slots = add_slots(*row, step, into, pieces);
         requests_ += arrays_.read(pieces);
-        return collect(*row, step, slots, into);
+        return collect(step, slots, into);
     }
 
     void fetch_ahead(std::uint64_t first, std::uint64_t count, std::vector<StepMetadata>& into) override
@@ -206,7 +206,7 @@ public:
                 slots.push_back(add_slots(*row, first + i, steps[i], pieces));
             requests_ += arrays_.read(pieces);
             for (std::size_t i = 0; i < steps.size(); ++i) {
-                if (!collect(*row, first + i, slots[i], steps[i])) return;
+                if (!collect(first + i, slots[i], steps[i])) return;
                 into.push_back(std::move(steps[i]));
             }
         } catch (const Error&) { // the step's own turn tells it
@@ -302,7 +302,7 @@ private:
     }
 
     // False: the metadata of a rank is not there.
-    bool collect(const Row& row, std::uint64_t step, std::span<const MutableBytes> slots, StepMetadata& into)
+    bool collect(std::uint64_t step, std::span<const MutableBytes> slots, StepMetadata& into)
     {
         into.by_rank.resize(record_.ranks);
         for (std::uint32_t rank = 0; rank < record_.ranks; ++rank) {
@@ -317,7 +317,7 @@ private:
                 into.by_rank[rank] = slots[rank].first(header.length);
             } else { // larger than expected, elsewhere, or damaged
                 std::vector<std::byte> metadata =
-                    metadata_in_slot(row, step, rank).value_or(std::vector<std::byte>());
+                    find_metadata(step, rank).value_or(std::vector<std::byte>());
                 open_metadata(metadata, record_.generation, step, rank);
                 into.set(rank, std::move(metadata));
             }

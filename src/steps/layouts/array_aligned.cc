@@ -201,10 +201,16 @@ private:
     std::optional<std::vector<std::byte>> read_further(MetadataState state, const MetadataHeader& header,
                                                        std::uint64_t step, std::uint32_t rank)
     {
-        if (state == MetadataState::incomplete) return read_slot(step, rank, header.length);
-        if (state != MetadataState::whole || header.magic != overflow_magic) return raw_metadata(step, rank);
-        ++requests_;
-        return overflowed_metadata(overflow_, record_, step, rank);
+        if (state == MetadataState::whole && header.magic == overflow_magic) {
+            ++requests_;
+            return overflowed_metadata(overflow_, record_, step, rank);
+        }
+        if (state == MetadataState::incomplete) {
+            auto metadata = read_slot(step, rank, header.length);
+            MetadataHeader again;
+            if (metadata && inspect_metadata(*metadata, again) == MetadataState::whole) return metadata;
+        }
+        return find_metadata(step, rank);
     }
 
     void accept(MetadataCollector& collector, std::uint64_t step, std::uint32_t rank, Bytes slot)

@@ -80,9 +80,19 @@ std::uint64_t LayoutReader::first_kept(std::uint64_t step)
     return end_of_row(step, [&](std::uint64_t one) { return gone(one); });
 }
 
-std::vector<std::byte> LayoutReader::fetch_metadata(std::uint64_t step, std::uint32_t rank)
+std::optional<std::vector<std::byte>> LayoutReader::find_metadata(std::uint64_t step, std::uint32_t rank)
 {
     auto metadata = raw_metadata(step, rank);
+    MetadataHeader header;
+    right_at_second_look(
+        [&] { return !metadata || inspect_metadata(*metadata, header) == MetadataState::whole; },
+        [&] { metadata = raw_metadata(step, rank); });
+    return metadata;
+}
+
+std::vector<std::byte> LayoutReader::fetch_metadata(std::uint64_t step, std::uint32_t rank)
+{
+    auto metadata = find_metadata(step, rank);
     if (!metadata) throw Error(-DER_NONEXIST, "the metadata of " + step_rank(step, rank) + " was not found");
     return std::move(*metadata);
 }
@@ -185,8 +195,10 @@ std::vector<std::byte> fetch_known(LayoutReader& layout, const KeyValue& side, c
         if (error.code() != -DER_CSUM && error.code() != -DER_DF_INVAL && error.code() != -DER_NONEXIST &&
             error.code() != -DER_EP_OLD)
             throw;
-        auto copy = find_copy(layout, side, record, step, rank, part);
-        if (!copy) throw;
+        std::optional<std::vector<std::byte>> copy;
+        const auto find = [&] { copy = find_copy(layout, side, record, step, rank, part); };
+        find();
+        if (!right_at_second_look([&] { return copy.has_value(); }, find)) throw;
         return std::move(*copy);
     }
 }

@@ -66,6 +66,8 @@ public:
     virtual void fetch_ahead(std::uint64_t first, std::uint64_t count, std::vector<StepMetadata>& into);
     // What lies in one rank's place, for checks: nullopt: nothing. Damaged bytes are given as they are.
     virtual std::optional<std::vector<std::byte>> raw_metadata(std::uint64_t step, std::uint32_t rank) = 0;
+    // The same, but what is not whole is looked at twice (base/second_look.h).
+    std::optional<std::vector<std::byte>> find_metadata(std::uint64_t step, std::uint32_t rank);
     // What store_copy() has stored of a rank, as it is: it may be damaged.
     virtual std::vector<std::vector<std::byte>> copies(std::uint32_t /*rank*/) { return {}; }
     // That of one rank, in a step that is known to be whole. -DER_NONEXIST.

@@ -11,6 +11,7 @@
 // In a pool that survives power failures every rank syncs its data before it hands over its metadata. Rank 0
 // syncs `metadata` before it writes the entry, and the entry before it tells that the step is stored.
 #include "base/record.h"
+#include "base/second_look.h"
 #include "base/system_error.h"
 #include "base/time_source.h"
 #include "steps/file.h"
@@ -118,6 +119,30 @@ public:
     bool fetch(std::uint64_t step, StepMetadata& into) override
     {
         IndexEntry entry;
+        if (!fetch_unopened(step, into, entry)) return false;
+        for (std::uint32_t rank = 0; rank < record_.ranks; ++rank) {
+            MetadataHeader header;
+            const MetadataState state = inspect_twice(into, rank, entry, header);
+            require_metadata(state, header, record_.generation, step, rank);
+        }
+        into.opened = true;
+        return true;
+    }
+
+    std::optional<std::vector<std::byte>> raw_metadata(std::uint64_t step, std::uint32_t rank) override
+    {
+        StepMetadata fetched;
+        IndexEntry entry;
+        if (!fetch_unopened(step, fetched, entry)) return std::nullopt;
+        MetadataHeader header;
+        inspect_twice(fetched, rank, entry, header);
+        const Bytes metadata = fetched.of(rank);
+        return std::vector<std::byte>(metadata.begin(), metadata.end());
+    }
+
+private:
+    bool fetch_unopened(std::uint64_t step, StepMetadata& into, IndexEntry& entry)
+    {
         if (!find_entry(step, entry)) return false;
         const std::size_t table = 8 * std::size_t{record_.ranks};
         const std::uint64_t size = metadata_->size();
@@ -125,8 +150,11 @@ public:
         into.use(spares_, inside ? entry.length : 0);
         const MutableBytes bytes = MutableBytes(into.bytes).first(inside ? entry.length : 0);
         ++requests_;
-        if (!inside || metadata_->read(entry.offset, bytes) != bytes.size() || bytes.size() < table ||
-            checksum(Bytes(bytes).first(table)) != entry.sizes_checksum)
+        bool whole = inside && bytes.size() >= table && metadata_->read(entry.offset, bytes) == bytes.size();
+        const bool right = right_at_second_look(
+            [&] { return !whole || checksum(Bytes(bytes).first(table)) == entry.sizes_checksum; },
+            [&] { whole = metadata_->read_again(entry.offset, bytes) == bytes.size(); });
+        if (!whole || !right)
             throw Error(-DER_CSUM, "the metadata of step " + std::to_string(step) + " in " +
                                        metadata_->path() +
                                        " is damaged or cut off: this step cannot be read, others can");
@@ -146,15 +174,23 @@ public:
         return true;
     }
 
-    std::optional<std::vector<std::byte>> raw_metadata(std::uint64_t step, std::uint32_t rank) override
+    // base/second_look.h. entry: of the step.
+    MetadataState inspect_twice(StepMetadata& fetched, std::uint32_t rank, const IndexEntry& entry,
+                                MetadataHeader& header) const
     {
-        StepMetadata fetched;
-        if (!fetch(step, fetched)) return std::nullopt;
-        const Bytes metadata = fetched.of(rank);
-        return std::vector<std::byte>(metadata.begin(), metadata.end());
+        const Bytes one = fetched.of(rank);
+        const auto at = static_cast<std::uint64_t>(one.data() - fetched.bytes.data());
+        const MutableBytes bytes = MutableBytes(fetched.bytes).subspan(at, one.size());
+        MetadataState state = MetadataState::absent;
+        right_at_second_look(
+            [&] {
+                state = inspect_metadata(bytes, header);
+                return state == MetadataState::whole;
+            },
+            [&] { metadata_->read_again(entry.offset + at, bytes); });
+        return state;
     }
 
-private:
     bool find_entry(std::uint64_t step, IndexEntry& entry)
     {
         if (!index_) index_ = File::open(directory_ / "index");
@@ -166,13 +202,14 @@ private:
             if (attempt > 0) sleep_for(std::chrono::milliseconds(1));
             ++requests_;
             const std::uint64_t at = (step - record_.first_step) * entry_size;
-            if (index_->read(at, bytes) < entry_size) return false;
+            const std::size_t got = attempt > 0 ? index_->read_again(at, bytes) : index_->read(at, bytes);
+            if (got < entry_size) return false;
             if (load_entry(bytes, entry) && entry.step == step && entry.generation == record_.generation &&
                 entry.ranks == record_.ranks)
                 return true;
             // Zeros: a step that was given up.
             if (std::ranges::all_of(bytes, [](std::byte b) { return b == std::byte{0}; })) return false;
-            if (index_->size() > at + entry_size || record_.closed) break;
+            if (attempt > 0 && (index_->size() > at + entry_size || record_.closed)) break;
         }
         throw Error(-DER_CSUM, "the entry of step " + std::to_string(step) + " in " + index_->path() +
                                    " is damaged: this step cannot be read, others can");

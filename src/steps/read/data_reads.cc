@@ -1,6 +1,7 @@
 #include "steps/read/data_reads.h"
 
 #include "base/checksum.h"
+#include "base/second_look.h"
 
 #include <algorithm>
 #include <utility>
@@ -91,10 +92,6 @@ void DataReads::unpack_whole(const Packed& block, Bytes stored, MutableBytes raw
 
 void DataReads::unpack(const Packed& block, Bytes stored, std::vector<std::byte>& raw) const
 {
-    if (checksum(stored) != block.stored.checksum)
-        throw Error(-DER_CSUM, block.what + " is damaged: the checksum of its " +
-                                   std::to_string(stored.size()) +
-                                   " stored bytes does not match; other blocks can be read");
     const Copy& first = block.copies.front();
     if (block.copies.size() == 1 && first.length == block.stored.raw_bytes)
         return unpack_whole(block, stored, {first.to, first.length});
@@ -147,21 +144,35 @@ std::vector<DataRequest> DataReads::requests_for(std::span<const Fetch> fetches)
     return requests;
 }
 
-// A piece that does not match is read again: a program may have given its memory to two gets, or this machine
-// had old bytes of the file.
+// The second look is into other memory: a program may have given its own to two gets.
 void DataReads::verify(const Fetch& fetch, Read read)
 {
-    if (fetch.sums == nullptr || !fetch.sums->mismatch(fetch.begin, {fetch.memory, fetch.length})) return;
-    const auto again = std::make_unique_for_overwrite<std::byte[]>(fetch.length);
-    const MutableBytes memory(again.get(), fetch.length);
-    DataRequest request{fetch.place, {{fetch.begin, fetch.length}}, {memory}};
-    read({&request, 1});
-    if (const auto at = fetch.sums->mismatch(fetch.begin, memory))
+    if (fetch.sums == nullptr && fetch.packed == nullptr) return;
+    MutableBytes found(fetch.memory, fetch.length);
+    std::unique_ptr<std::byte[]> again;
+    std::uint64_t wrong_from = fetch.begin;
+    const auto is_right = [&] {
+        if (fetch.packed != nullptr) return checksum(found) == fetch.packed->stored.checksum;
+        const auto at = fetch.sums->mismatch(fetch.begin, found);
+        wrong_from = at.value_or(wrong_from);
+        return !at;
+    };
+    const bool right = right_at_second_look(is_right, [&] {
+        again = std::make_unique_for_overwrite<std::byte[]>(fetch.length);
+        found = {again.get(), fetch.length};
+        DataRequest request{fetch.place, {{fetch.begin, fetch.length}}, {found}};
+        read({&request, 1});
+    });
+    if (!right && fetch.packed != nullptr)
+        throw Error(-DER_CSUM, fetch.packed->what + " is damaged: the checksum of its " +
+                                   std::to_string(fetch.length) +
+                                   " stored bytes does not match; other blocks can be read");
+    if (!right)
         throw Error(-DER_CSUM, "bytes of the data of writer rank " + std::to_string(fetch.place.rank) +
-                                   " from " + std::to_string(*at) +
+                                   " from " + std::to_string(wrong_from) +
                                    " on are damaged: their checksum does not match; `stepstore pool check` "
                                    "says what can be saved");
-    std::ranges::copy(memory, fetch.memory);
+    if (again) std::ranges::copy(found, fetch.memory);
 }
 
 void DataReads::deliver(const Fetch& fetch, std::span<const Copy> copies)
@@ -207,10 +218,12 @@ void DataReads::run(FunctionRef<void(std::span<DataRequest>)> read)
     verified_ = std::ranges::all_of(
         fetches, [](const Fetch& fetch) { return fetch.sums != nullptr || fetch.packed != nullptr; });
     for (const Fetch& fetch : fetches)
-        verify(fetch, read);
+        if (fetch.packed == nullptr) verify(fetch, read);
     for (const Fetch& fetch : fetches) {
         deliver(fetch, copies);
-        if (fetch.packed != nullptr) unpack(*fetch.packed, {fetch.memory, fetch.length}, raw);
+        if (fetch.packed == nullptr) continue;
+        verify(fetch, read); // here, as its bytes are in the processor's cache then
+        unpack(*fetch.packed, {fetch.memory, fetch.length}, raw);
     }
 }
 

@@ -7,7 +7,7 @@
 // gets want parts of it.
 //
 // Where the metadata have checksums of the data, the pieces that a selection overlaps are fetched whole, and
-// verified.
+// verified. So are compressed blocks. Damage is found at a second look (base/second_look.h).
 //
 // Threads: one at a time, as the Reader. Errors: -DER_CSUM for a block that does not match, and what `read`
 // throws.

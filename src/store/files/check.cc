@@ -92,8 +92,10 @@ private:
     void container(const Uuid& uuid)
     {
         const RootedPath directory = place_.container(uuid);
-        const auto bytes = read_file(directory / "about");
         std::string name = "container " + text(uuid);
+        const auto bytes = read_file(directory / "about", [&](Bytes found) {
+            return is_sound([&] { decode_about(found, pool_ + ", " + name); });
+        });
         try {
             if (!bytes && errno == ENOENT)
                 return reclaim(directory, pool_ + ", " + name, "a container without its record");
@@ -238,9 +240,9 @@ private:
             if (found == now.end() || found->second.removed) return;
             const std::uint64_t newest = *found->second.numbers.rbegin();
             const RootedPath file = bucket / (name + "@" + std::to_string(newest));
-            const auto bytes = read_file(file);
-            const auto stored = bytes ? decode_value(*bytes) : std::nullopt;
-            if (stored && name_of_key(stored->key) == name) {
+            int error = 0;
+            const auto stored = read_value(file, name, error);
+            if (stored) {
                 report_.bytes += stored->value.size();
                 return;
             }

@@ -151,11 +151,11 @@ private:
                 if (versions.removed) continue;
                 const RootedPath file =
                     old_ / bucket / (name + "@" + std::to_string(*versions.numbers.rbegin()));
-                const auto bytes = read_file(file);
+                std::optional<StoredValue> stored;
+                const auto bytes =
+                    read_file(file, [&](Bytes found) { return holds_value(found, name, stored); });
                 if (!bytes) fail_errno(file, "cannot read the value" + owner_of(file));
-                const auto stored = decode_value(*bytes);
-                if (!stored || name_of_key(stored->key) != name)
-                    fail_damaged(what() + ": the file " + file + " of a value is damaged");
+                if (!stored) fail_damaged(what() + ": the file " + file + " of a value is damaged");
                 writer.add(name, *bytes);
             }
         }
@@ -163,9 +163,10 @@ private:
             for (const PackedKey& key : before->keys(bucket)) {
                 const auto newer = found.buckets.find(bucket_of_name(key.name));
                 if (newer != found.buckets.end() && newer->second.contains(key.name)) continue;
-                if (!before->read(key))
+                const auto record = before->record(key);
+                if (!record)
                     fail_damaged(what() + ": a value in the file " + (old_ / packed_name) + " is damaged");
-                writer.add(key.name, before->record(key));
+                writer.add(key.name, *record);
             }
         }
         writer.finish(place_);

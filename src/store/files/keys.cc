@@ -125,6 +125,23 @@ std::optional<StoredValue> decode_value(Bytes file)
     }
 }
 
+bool holds_value(Bytes file, std::string_view name, std::optional<StoredValue>& value)
+{
+    value.reset();
+    if (is_sound([&] { value = decode_value(file); }) && value && name_of_key(value->key) != name)
+        value.reset();
+    return value.has_value();
+}
+
+std::optional<StoredValue> read_value(const RootedPath& file, std::string_view name, int& error)
+{
+    std::optional<StoredValue> stored;
+    const auto bytes = read_file(file, [&](Bytes found) { return holds_value(found, name, stored); });
+    error = bytes ? 0 : errno;
+    if (bytes && !stored) decode_value(*bytes); // it may be of another version, which this tells
+    return stored;
+}
+
 // The numbers of a key's versions, ascending.
 struct Keys::Versions {
     bool directory = false; // the bucket is there
@@ -198,9 +215,10 @@ std::optional<StoredValue> Keys::read(const RootedPath& bucket, const std::strin
             continue;
         }
         const RootedPath file = bucket / (name + "@" + std::to_string(versions.greatest()));
-        const auto bytes = read_file(file);
-        if (!bytes && !is_gone(errno)) fail_errno(file, "cannot read the value" + owner_of(file));
-        auto stored = bytes ? decode_value(*bytes) : std::nullopt;
+        int error = 0;
+        auto stored = read_value(file, name, error);
+        if (error != 0 && !is_gone(error))
+            throw system_error(error, file, "cannot read the value" + owner_of(file));
         if (stored && std::ranges::equal(stored->key, key)) return stored;
         if (is_damaged(versions.greatest())) damaged(key);
     }
@@ -278,8 +296,8 @@ Keys::Done Keys::update(const Update& update, bool make) const
         if (versions.greatest() > 0 && !pin(bucket, name, versions, pinned)) continue;
         if (there && (compares || update.replaced != nullptr)) {
             auto old = versions.greatest() == 0 ? read_packed(versions, update.key) : std::nullopt;
-            const auto bytes = versions.greatest() > 0 ? read_file(pinned) : std::nullopt;
-            if (bytes) old = decode_value(*bytes);
+            int error = 0;
+            if (versions.greatest() > 0) old = read_value(pinned, name, error);
             if (old && !std::ranges::equal(old->key, update.key)) old.reset();
             if (!old && !is_damaged(versions.greatest())) continue; // it was replaced meanwhile
             if (compares && !old) damaged(update.key);              // else it may be replaced
@@ -417,20 +435,18 @@ bool Keys::list(ListPosition& position, FunctionRef<bool(Bytes)> each, const Key
             auto key = key_of_name(seen.name);
             if (!key) { // a long one, which only its file has
                 auto stored = seen.greatest == 0 ? packed->read(seen.packed) : std::nullopt;
-                const auto bytes =
-                    seen.greatest == 0
-                        ? std::nullopt
-                        : read_file(bucket / (seen.name + "@" + std::to_string(seen.greatest)));
-                if (bytes) stored = decode_value(*bytes);
+                const auto read = [&](std::uint64_t version) {
+                    int error = 0;
+                    return read_value(bucket / (seen.name + "@" + std::to_string(version)), seen.name, error);
+                };
+                if (seen.greatest > 0) stored = read(seen.greatest);
                 if (!stored && seen.greatest > 0) { // it was replaced meanwhile
                     const Versions versions = look(bucket, seen.name);
                     if (versions.numbers.empty() && !still_here()) return false;
                     if (!versions.there()) continue;
-                    const auto newer =
-                        read_file(bucket / (seen.name + "@" + std::to_string(versions.greatest())));
-                    stored = newer ? decode_value(*newer) : std::nullopt;
+                    stored = read(versions.greatest());
                 }
-                if (!stored || name_of_key(stored->key) != seen.name) {
+                if (!stored) {
                     stand_here();
                     fail(DER_CSUM, "pool " + place_.path() + ", " + what_ + ": the file " +
                                        (bucket / seen.name) +

@@ -30,7 +30,8 @@
 //   5. and 6. are done by the next update. A pin that was left keeps old versions from being removed, until
 //   a repair removes what the process has left.
 // - Readers list, then open version h. If it is gone, or cut off (5., 6.), it was replaced. So they list
-//   again. A version that was found twice, and cannot be read, is damaged (found_twice.h).
+//   again. A version that was found twice, and cannot be read, is damaged (found_twice.h). Each time its
+//   file is read a second time, without this machine's copy of it (second_look.h).
 // - A key stays, with two names, when it was removed: if its numbers began at 1 again, a slow process could
 //   put its version into the new row. Pool::compact() drops them (compact.h).
 //
@@ -76,6 +77,11 @@ struct StoredValue {
 };
 // nullopt: damaged, or cut off.
 std::optional<StoredValue> decode_value(Bytes file);
+// Whether it is the file of a value of a key with this name, and which one. Throws nothing.
+bool holds_value(Bytes file, std::string_view name, std::optional<StoredValue>& value);
+// The value in a file. nullopt: the file has none of a key of this name, at a second look either
+// (base/second_look.h). nullopt and `error`: it cannot be read.
+std::optional<StoredValue> read_value(const RootedPath& file, std::string_view name, int& error);
 
 class Keys {
 public:

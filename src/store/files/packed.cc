@@ -2,6 +2,7 @@
 
 #include "base/checksum.h"
 #include "base/record.h"
+#include "base/second_look.h"
 #include "base/system_error.h"
 #include "store/failure.h"
 
@@ -87,12 +88,27 @@ std::vector<PackedKey> decode_packed_index(Bytes bytes, unsigned bucket, const s
 
 PackedFile::PackedFile(Descriptor fd, std::string what) : fd_(std::move(fd)), what_(std::move(what))
 {
+    const auto decode = [&] {
+        head_ = decode_packed_head(Bytes(begin_).first(std::min(begin_.size(), packed_head_size)), what_);
+    };
     size_ = size_of(fd_.get(), what_);
+    read_begin();
+    if (right_at_second_look([&] { return is_sound(decode); },
+                             [&] {
+                                 size_ = fresh_size_of(fd_.get(), what_);
+                                 drop_cached(fd_.get(), 0, size_);
+                                 read_begin();
+                             }))
+        return;
+    decode(); // throws
+}
+
+void PackedFile::read_begin()
+{
     begin_.resize(std::min<std::uint64_t>(size_, read_at_once));
     const std::int64_t got = read_all(fd_.get(), begin_, 0);
     if (got < 0) fail_errno(what_, "cannot read the file");
     begin_.resize(static_cast<std::size_t>(got));
-    head_ = decode_packed_head(Bytes(begin_).first(std::min(begin_.size(), packed_head_size)), what_);
 }
 
 std::optional<PackedFile> PackedFile::open(const RootedPath& directory, const std::string& what)
@@ -104,12 +120,13 @@ std::optional<PackedFile> PackedFile::open(const RootedPath& directory, const st
     fail_errno(file, "cannot open the file" + owner_of(file));
 }
 
-std::vector<std::byte> PackedFile::bytes_at(const PackedPlace& place) const
+std::vector<std::byte> PackedFile::bytes_at(const PackedPlace& place, bool again) const
 {
     // What a damaged index says is not to be allocated.
     if (place.offset > size_ || place.length > size_ - place.offset) return {};
     std::vector<std::byte> bytes(place.length);
-    if (place.offset + place.length <= begin_.size()) {
+    if (again) drop_cached(fd_.get(), place.offset, place.length);
+    if (!again && place.offset + place.length <= begin_.size()) {
         std::ranges::copy(Bytes(begin_).subspan(place.offset, place.length), bytes.begin());
         return bytes;
     }
@@ -122,7 +139,19 @@ std::vector<std::byte> PackedFile::bytes_at(const PackedPlace& place) const
 std::vector<PackedKey> PackedFile::keys(unsigned bucket) const
 {
     if (head_.at(bucket).length == 0) return {};
-    return decode_packed_index(bytes_at(head_[bucket]), bucket, what_);
+    std::optional<std::vector<PackedKey>> keys;
+    const auto bytes = right_bytes_at(head_[bucket], [&](Bytes found) {
+        return is_sound([&] { keys = decode_packed_index(found, bucket, what_); });
+    });
+    return keys ? *std::move(keys) : decode_packed_index(bytes, bucket, what_); // throws
+}
+
+std::vector<std::byte> PackedFile::right_bytes_at(const PackedPlace& place,
+                                                  FunctionRef<bool(Bytes)> is_right) const
+{
+    std::vector<std::byte> bytes = bytes_at(place);
+    right_at_second_look([&] { return is_right(bytes); }, [&] { bytes = bytes_at(place, true); });
+    return bytes;
 }
 
 std::optional<PackedKey> PackedFile::find(const std::string& name) const
@@ -135,9 +164,19 @@ std::optional<PackedKey> PackedFile::find(const std::string& name) const
 
 std::optional<StoredValue> PackedFile::read(const PackedKey& key) const
 {
-    auto stored = decode_value(bytes_at(key.value));
-    if (stored && name_of_key(stored->key) != key.name) return std::nullopt;
+    std::optional<StoredValue> stored;
+    const auto bytes =
+        right_bytes_at(key.value, [&](Bytes found) { return holds_value(found, key.name, stored); });
+    if (!stored) decode_value(bytes); // it may be of another version, which this tells
     return stored;
+}
+
+std::optional<std::vector<std::byte>> PackedFile::record(const PackedKey& key) const
+{
+    std::optional<StoredValue> stored;
+    auto bytes = right_bytes_at(key.value, [&](Bytes found) { return holds_value(found, key.name, stored); });
+    if (!stored) return std::nullopt;
+    return bytes;
 }
 
 PackedWriter::PackedWriter(const RootedPath& directory)

@@ -47,13 +47,16 @@ public:
 
     std::vector<PackedKey> keys(unsigned bucket) const;
     std::optional<PackedKey> find(const std::string& name) const;
-    // nullopt: damaged.
+    // nullopt: damaged. record: as it lies in the file.
     std::optional<StoredValue> read(const PackedKey& key) const;
-    std::vector<std::byte> record(const PackedKey& key) const { return bytes_at(key.value); }
+    std::optional<std::vector<std::byte>> record(const PackedKey& key) const;
 
 private:
     PackedFile(Descriptor fd, std::string what);
-    std::vector<std::byte> bytes_at(const PackedPlace& place) const;
+    std::vector<std::byte> bytes_at(const PackedPlace& place, bool again = false) const;
+    // Those that are not right are read again (base/second_look.h).
+    std::vector<std::byte> right_bytes_at(const PackedPlace& place, FunctionRef<bool(Bytes)> is_right) const;
+    void read_begin();
 
     Descriptor fd_;
     std::string what_;

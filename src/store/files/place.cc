@@ -4,6 +4,7 @@
 #include "base/file_calls.h"
 #include "base/fork.h"
 #include "base/record.h"
+#include "base/second_look.h"
 #include "base/system_error.h"
 #include "location/location.h"
 #include "store/failure.h"
@@ -99,12 +100,28 @@ Header decode_header(Bytes bytes, const std::string& path)
 
 std::optional<std::vector<std::byte>> read_file(const RootedPath& file)
 {
+    return read_file(file, [](Bytes) { return true; });
+}
+
+std::optional<std::vector<std::byte>> read_file(const RootedPath& file, FunctionRef<bool(Bytes)> is_right)
+{
     const Descriptor fd = open_file(file, O_RDONLY);
     if (!fd) return std::nullopt;
-    std::vector<std::byte> bytes(size_of(fd.get(), file));
-    const std::int64_t got = read_all(fd.get(), bytes, 0);
+    std::vector<std::byte> bytes;
+    std::int64_t got = 0;
+    const auto read = [&](std::uint64_t size) {
+        bytes.resize(size);
+        got = read_all(fd.get(), bytes, 0);
+        bytes.resize(static_cast<std::size_t>(std::max<std::int64_t>(got, 0)));
+    };
+    read(size_of(fd.get(), file));
+    right_at_second_look([&] { return got < 0 || is_right(bytes); },
+                         [&] {
+                             const std::uint64_t size = fresh_size_of(fd.get(), file);
+                             drop_cached(fd.get(), 0, size);
+                             read(size);
+                         });
     if (got < 0) return std::nullopt;
-    bytes.resize(static_cast<std::size_t>(got));
     return bytes;
 }
 
@@ -115,7 +132,8 @@ std::optional<Header> read_header(const std::string& path)
         if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
         fail_errno("pool " + path, "cannot open the directory" + owner_of(path));
     }
-    const auto bytes = read_file(directory / files_header);
+    const auto bytes = read_file(directory / files_header,
+                                 [&](Bytes found) { return is_sound([&] { decode_header(found, path); }); });
     if (bytes) return decode_header(*bytes, path);
     if (errno == ENOENT) return std::nullopt;
     fail_errno("pool " + path,
@@ -303,13 +321,7 @@ void Place::sync_names(const Descriptor& opened, const RootedPath& directory) co
 
 void Place::forget_cached(int fd, std::uint64_t offset, std::uint64_t length) const
 {
-    if (local_) return;
-    // Whole pages, as parts of them are kept. What was changed here and not written yet stays.
-    constexpr std::uint64_t page = 1 << 16; // of any machine
-    const std::uint64_t begin = offset / page * page;
-    const std::uint64_t end = (offset + length + page - 1) / page * page;
-    (void)posix_fadvise(fd, static_cast<off_t>(begin), static_cast<off_t>(end - begin), POSIX_FADV_DONTNEED);
-    note_on_open(FileCall::forget, fd, begin, end - begin);
+    if (!local_) drop_cached(fd, offset, length);
 }
 
 bool Place::remove_at_once(const RootedPath& tree) const

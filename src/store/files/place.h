@@ -158,5 +158,7 @@ std::optional<ProcessIdentity> decode_owner(Bytes bytes); // nullopt: damaged
 
 // A whole file, which has its name already. nullopt and errno: it cannot be read.
 std::optional<std::vector<std::byte>> read_file(const RootedPath& file);
+// The same. If the bytes are not right, they are read again (base/second_look.h).
+std::optional<std::vector<std::byte>> read_file(const RootedPath& file, FunctionRef<bool(Bytes)> is_right);
 
 } // namespace stepstore::store::files

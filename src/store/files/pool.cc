@@ -45,12 +45,14 @@ Keys names_of(const Place& place)
 std::optional<About> read_about(const Place& place, const Uuid& uuid)
 {
     const RootedPath file = place.container(uuid) / "about";
-    const auto bytes = read_file(file);
+    const std::string what = "pool " + place.path() + ", container " + text(uuid);
+    const auto bytes =
+        read_file(file, [&](Bytes found) { return is_sound([&] { decode_about(found, what); }); });
     if (!bytes) {
         if (errno == ENOENT) return std::nullopt;
         fail_errno(file, "cannot read the record of a container" + owner_of(file));
     }
-    About about = decode_about(*bytes, "pool " + place.path() + ", container " + text(uuid));
+    About about = decode_about(*bytes, what);
     if (about.uuid != uuid)
         fail_damaged("pool " + place.path() + ": the record of container " + text(uuid) +
                      " is another one's");
