@@ -17,8 +17,8 @@
 namespace stepstore {
 
 // is_right: whether what was read last matches. read_again: reads it again, not from this machine's cache. If
-// the bytes are in a program's memory, it reads them into other memory, and is_right looks there. False: it is
-// damaged.
+// the bytes are in a program's memory, it reads them into other memory, and is_right looks there. False: it
+// is damaged.
 template <class IsRight, class ReadAgain>
 bool right_at_second_look(IsRight&& is_right, ReadAgain&& read_again)
 {

@@ -1,5 +1,6 @@
-// Streams in a pool in files, on a machine that has old bytes of them: only bytes that stay wrong are damaged.
-// For every layout, with blocks as they were put and with compressed ones; for readers and for the check.
+// Streams in a pool in files, on a machine that has old bytes of them: only bytes that stay wrong are
+// damaged. For every layout, with blocks as they were put and with compressed ones; for readers and for the
+// check.
 #include "support/old_bytes.h"
 #include "steps/check/check.h"
 #include "steps/model.h"
@@ -15,9 +16,7 @@ class OldBytesOfSteps : public ::testing::TestWithParam<std::string> {
 protected:
     void write(CompressionMethod method)
     {
-        WriterOptions options;
-        options.layout = GetParam();
-        Writer writer(location, options, self_communicator());
+        Writer writer(location, options_of(GetParam()), self_communicator());
         const auto plain = writer.define("plain", Type::float64, ShapeKind::global_array);
         const auto packed = writer.define("packed", Type::float64, ShapeKind::global_array);
         writer.compress(packed, {method, 0});
@@ -76,7 +75,8 @@ TEST_P(OldBytesOfSteps, AreReadAgainBeforeTheyAreCalledDamaged)
 }
 
 INSTANTIATE_TEST_SUITE_P(Layouts, OldBytesOfSteps,
-                         ::testing::Values("array-aligned", "array-adaptive", "array", "kv", "posix"),
+                         ::testing::Values("array-aligned", "array-aligned-aggregated", "array-adaptive", "array",
+                                           "kv", "posix"),
                          name_of_design);
 
 } // namespace

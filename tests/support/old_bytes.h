@@ -1,4 +1,4 @@
-// A machine that has old bytes of files: the first read of a place gives wrong ones, all later reads right ones.
+// A machine that has old bytes of files: the first read of a place gives wrong ones, later reads right ones.
 // It is played by the file itself, which is changed, and mended at the end of the first call that reads it.
 //
 // Threads: the calls may come from any; the test itself is one. An OldBytes lives before all pools that are
@@ -22,7 +22,8 @@
 #include <unistd.h>
 #include <vector>
 
-// Not there in tests of rooms below the C API. Those above have two copies of base: their own, and the library's.
+// Not there in tests of rooms below the C API. Those above have two copies of base: their own, and the
+// library's.
 extern "C" __attribute__((weak)) void stepstore_watch_file_calls(stepstore_file_call_cb each);
 
 namespace stepstore::testing {
@@ -112,8 +113,8 @@ private:
 
 // Spoils bytes of the files of a pool, one at a time, once as old bytes and once for good. read: opens the
 // pool, and reads all that is in it. It gives the code of the error that it met, and fails if what it read is
-// wrong. Old bytes are no error. Bytes that stay wrong are damage, or were not needed. least: so many bytes of
-// arrays must have been read at each of the two.
+// wrong. Old bytes are no error. Bytes that stay wrong are damage, or were not needed. least: so many bytes
+// of arrays must have been read at each of the two.
 inline void expect_second_looks(OldBytes& old, const std::filesystem::path& pool, int rounds, int least,
                                 const std::function<int()>& read)
 {

@@ -1,5 +1,5 @@
-// Metadata of neighbouring ranks that the first of them stores for all, as WriterOptions::ranks_per_aggregator
-// says: fewer requests, and fewer objects, for more waiting.
+// Metadata of neighbouring ranks that the first of them stores for all, as the writer's option
+// ranks_per_aggregator says: fewer requests, and fewer objects, for more waiting.
 //
 // 1. The ranks of a row hand their metadata over to its first rank, the aggregator (hand_over.h).
 // 2. It makes a bundle of them (metadata/bundle.h). The layout stores bundles as if each was the metadata of
