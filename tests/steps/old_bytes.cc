@@ -75,8 +75,8 @@ TEST_P(OldBytesOfSteps, AreReadAgainBeforeTheyAreCalledDamaged)
 }
 
 INSTANTIATE_TEST_SUITE_P(Layouts, OldBytesOfSteps,
-                         ::testing::Values("array-aligned", "array-aligned-aggregated", "array-adaptive", "array",
-                                           "kv", "posix"),
+                         ::testing::Values("array-aligned", "array-aligned-aggregated", "array-adaptive",
+                                           "array", "kv", "posix"),
                          name_of_design);
 
 } // namespace
