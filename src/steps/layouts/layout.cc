@@ -1,5 +1,6 @@
 #include "steps/layouts/layout.h"
 
+#include "base/second_look.h"
 #include "steps/layouts/aggregation.h"
 #include "steps/layouts/metadata_objects.h"
 #include "steps/layouts/reference/step_snapshots.h"
