@@ -225,6 +225,10 @@ public:
                      Condition condition = Condition::none) const;
     EventQueue event_queue() const; // a new one on its pool
 
+    // Connects to the pool again and opens this object, to be written. It keeps nothing open until it is
+    // called. It throws what connect() and open_container() do.
+    std::function<KeyValue()> opener() const;
+
     struct State;
 
 private:

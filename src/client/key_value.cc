@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <set>
 #include <utility>
 
@@ -127,6 +128,22 @@ KeyValue Container::key_value(const ObjectId& id, Access access) const
     KeyValue object;
     object.state_ = std::make_shared<KeyValue::State>(state_, id, access);
     return object;
+}
+
+std::function<KeyValue()> KeyValue::opener() const
+{
+    const Pool::State& pool = *state_->container->pool;
+    std::string location = pool.location, name = pool.connected.empty() ? location : pool.connected;
+    if (capabilities_of(location).directory) // the working directory may be another one by then
+        name = location = absolute_location(location, std::filesystem::current_path().string());
+    return [library = pool.initialised.shared(), location, name, label = state_->container->label,
+            id = state_->id] {
+        auto opened = std::make_shared<Pool::State>(library, name, location, Access::read_write);
+        auto container = std::make_shared<Container::State>(std::move(opened), label, Access::read_write);
+        KeyValue object;
+        object.state_ = std::make_shared<State>(std::move(container), id, Access::read_write);
+        return object;
+    };
 }
 
 const ObjectId& KeyValue::id() const

@@ -3,6 +3,7 @@
 
 #include "base/interrupt.h"
 #include "base/record.h"
+#include "client/let_go.h"
 
 #include <algorithm>
 #include <atomic>
@@ -10,7 +11,6 @@
 #include <condition_variable>
 #include <mutex>
 #include <random>
-#include <set>
 #include <thread>
 #include <utility>
 
@@ -35,26 +35,6 @@ std::uint64_t new_token()
 {
     std::random_device device;
     return std::uint64_t{device()} << 32 | device();
-}
-
-// Tokens of leases that this process has let go of, and whose records may be there, or come.
-struct LetGo {
-    std::mutex guard; // of OwnState::leases_let_go: guards tokens
-    std::set<std::uint64_t> tokens;
-};
-
-LetGo& let_go()
-{
-    static auto* const all =
-        new PerProcess<OwnState::leases_let_go, LetGo>([] { return std::make_unique<LetGo>(); });
-    return **all; // never destroyed: leases end at any time
-}
-
-bool is_let_go(std::uint64_t token)
-{
-    LetGo& all = let_go();
-    const std::lock_guard lock(all.guard);
-    return all.tokens.contains(token);
 }
 
 } // namespace
@@ -121,10 +101,7 @@ struct Lease::State {
     }
     ~State()
     {
-        if (!may_be_there) return;
-        LetGo& all = let_go();
-        const std::lock_guard lock(all.guard);
-        all.tokens.insert(mine.token);
+        if (may_be_there) let_go_of(mine.token);
     }
 
     // ---- with `mutex`
@@ -240,7 +217,15 @@ struct Lease::State {
         const std::lock_guard lock(mutex);
         try {
             if (say(std::vector(mine.note), true)) may_be_there = held = false;
-        } catch (...) { // it ends with this process, which knows that it has let go of it
+        } catch (const Error& error) {
+            held = false;
+            // Nothing was done, and may be done later. Else it ends with this process, which knows that it
+            // has let go of it.
+            if (error.code() == -DER_NOSPACE || error.code() == -DER_BUSY) {
+                let_go_of(mine.token);
+                end_later(object, {key, mine.token, at_end == AtEnd::remove_record});
+            }
+        } catch (...) { // no memory
             held = false;
         }
     }

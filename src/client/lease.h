@@ -24,6 +24,8 @@
 // - A call in doubt (in_doubt.h): a put that comes late finds another record than it expects, and does
 //   nothing. If it comes before the next put, the record has the token of the lease. So its holder knows it
 //   again (3.), and so does its process if it has let go of the lease: that record is free to it.
+// - No space for the record that gives it back: the process goes on trying (let_go.h). So others get it soon
+//   after there is space again, and do not wait for the end of the process.
 // - Fork: a child is refused by OfProcess. Its destructors give back nothing, and it has no thread that
 //   gives signs. A lease that the child takes names another process.
 // - A process number that was used again: the record has the time when its process began.

@@ -22,6 +22,7 @@ public:
     explicit LibraryInit(std::shared_ptr<const Library> library);
     ~LibraryInit();
     const Library& library() const { return *library_; }
+    const std::shared_ptr<const Library>& shared() const { return library_; }
 
 private:
     std::shared_ptr<const Library> library_;
@@ -36,6 +37,7 @@ struct Pool::State : NotCopied {
 
     LibraryInit initialised;
     std::string location;
+    std::string connected; // as the library's pool_connect took it; empty: through another process's handle
     daos_handle_t handle{};
 };
 
