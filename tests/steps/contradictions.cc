@@ -75,7 +75,8 @@ protected:
             try {
                 writer.close();
             } catch (const Error& error) {
-                EXPECT_TRUE(text.empty()) << "a rank that was told can close";
+                // One that was told late has ended steps that are not kept: it is told that too.
+                EXPECT_TRUE(text.empty() || writer.steps() > step) << "a rank that was told can close";
                 text = error.what();
             }
         });

@@ -14,7 +14,8 @@
 // its process dies. Another one gets -DER_BUSY, with a message that names this one.
 //
 // After an Error from end_step that step is lost, and only close() is allowed. It ends the stream after the
-// last whole step. The other ranks get the error from end_step or close(). The others do not wait for a rank
+// last whole step. The other ranks get the error from end_step or close(). A rank that has ended steps which
+// are not kept gets an error from close() in any case. The others do not wait for a rank
 // whose Writer is destroyed without close(), or whose process dies. They get -DER_CANCELED, and the stream is
 // as after a dead writer. Other errors leave the writer usable.
 //
