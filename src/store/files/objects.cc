@@ -8,10 +8,12 @@
 #include "store/files/packed.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <charconv>
 #include <fcntl.h>
 #include <mutex>
+#include <sys/resource.h>
 
 namespace stepstore::store::files {
 
@@ -100,6 +102,35 @@ std::optional<ObjectId> object_of_name(std::string_view name)
         return std::nullopt;
     if (text(oid) != whole) return std::nullopt;
     return oid;
+}
+
+namespace {
+
+std::atomic<std::size_t> open_arrays = 0; // a forked child has those of its parent
+
+// Of all containers. The other half is for the program.
+std::size_t most_of_process()
+{
+    rlimit files{};
+    return getrlimit(RLIMIT_NOFILE, &files) == 0 ? files.rlim_cur / 2 : 0;
+}
+
+} // namespace
+
+OpenArray::OpenArray(ObjectEntry of, Descriptor opened, bool for_update)
+    : entry(std::move(of)), fd(std::move(opened)), writable(for_update)
+{
+    ++open_arrays;
+}
+
+OpenArray::~OpenArray()
+{
+    --open_arrays;
+}
+
+std::size_t OpenArray::of_process()
+{
+    return open_arrays;
 }
 
 Objects::Objects(std::shared_ptr<Place> place, const Uuid& container)
@@ -231,7 +262,7 @@ std::shared_ptr<const OpenArray> Objects::open(const ObjectId& oid, bool for_upd
         if (!fd) fail_errno(file, "cannot open the file of an array" + owner_of(file));
         auto opened = std::make_shared<const OpenArray>(*entry, std::move(fd), for_update);
         const std::lock_guard lock(held_over_fork(ForkLock::containers));
-        if (open_.size() >= most_open) open_.clear();
+        if (open_.size() >= most_open || OpenArray::of_process() > most_of_process()) open_.clear();
         open_[oid] = opened;
         return opened;
     }

@@ -20,6 +20,7 @@
 // no position. Errors: those of store.h; DER_CSUM: an entry is damaged.
 #pragma once
 
+#include "base/not_copied.h"
 #include "store/files/keys.h"
 #include "store/files/place.h"
 
@@ -45,10 +46,15 @@ std::optional<ObjectEntry> decode_entry(std::string_view text); // nullopt: dama
 std::optional<ObjectId> object_of_name(std::string_view name);
 
 // The data of an array, opened.
-struct OpenArray {
-    ObjectEntry entry;
-    Descriptor fd;
-    bool writable = false;
+class OpenArray : NotCopied {
+public:
+    OpenArray(ObjectEntry of, Descriptor opened, bool for_update);
+    ~OpenArray();
+    static std::size_t of_process(); // how many there are
+
+    const ObjectEntry entry;
+    const Descriptor fd;
+    const bool writable;
 };
 
 class Objects {
@@ -81,7 +87,7 @@ private:
     const RootedPath directory_; // of the container
 
     static constexpr std::size_t most_known = 1024;
-    static constexpr std::size_t most_open = 128;
+    static constexpr std::size_t most_open = 128; // and fewer where the process has many containers open
     // Both guarded by ForkLock::containers.
     std::map<ObjectId, ObjectEntry> known_;
     std::map<ObjectId, std::shared_ptr<const OpenArray>> open_;
