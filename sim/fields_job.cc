@@ -11,10 +11,12 @@
 #include <daos_errno.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <functional>
 #include <memory>
+#include <span>
 
 namespace stepstore::sim {
 
@@ -26,6 +28,8 @@ constexpr std::uint64_t most_processes = 1 << 16;
 constexpr std::uint64_t most_fields = 1'000'000; // of a process
 constexpr std::uint64_t most_size = 1 << 30;
 constexpr std::uint64_t marked_from = 4096; // bytes: of larger fields the mark is kept
+constexpr std::array stores = {"objects", "files", "shared"};
+constexpr std::array patterns = {"separate", "together"};
 
 using namespace fields;
 
@@ -81,7 +85,9 @@ struct Times {
 class FieldsRun {
 public:
     FieldsRun(const Machine& machine, const FieldsJob& job, std::string pool)
-        : job_(job), pool_(std::move(pool)), world_(machine, job.writers + job.readers),
+        : job_(job), pool_(std::move(pool)),
+          world_(machine, job.writers + job.readers,
+                 job.store == FieldsJob::Store::shared ? pool_ : std::string()),
           files_(world_.machine(), world_.files()), written_(job.writers), read_(job.readers)
     {
         world_.contents().keep_marks(marked_from);
@@ -102,8 +108,8 @@ public:
         }
         world_.run();
         return {{"engine", "simulated"},
-                {"fields", job_.on_files ? "files" : "objects"},
-                {"pattern", job_.together ? "together" : "separate"},
+                {"fields", stores.at(static_cast<std::size_t>(job_.store))},
+                {"pattern", patterns.at(job_.together ? 1 : 0)},
                 {"parameters", job_.settings},
                 {"written", summary(written_)},
                 {"read", summary(read_)}};
@@ -115,7 +121,7 @@ private:
     {
         for (std::size_t i = 0; i < times.size(); ++i)
             world_.start(i, [this, &mine = times[i], number = first + i] {
-                timed(mine, [&] { job_.on_files ? write_files(mine, number) : write(mine, number); });
+                timed(mine, [&] { of_fdb() ? write_files(mine, number) : write(mine, number); });
             });
     }
 
@@ -124,9 +130,11 @@ private:
     {
         for (std::size_t i = 0; i < read_.size(); ++i)
             world_.start(first + i, [this, &mine = read_[i], i] {
-                timed(mine, [&] { job_.on_files ? read_files(mine, i) : read(mine, i); });
+                timed(mine, [&] { of_fdb() ? read_files(mine, i) : read(mine, i); });
             });
     }
+
+    bool of_fdb() const { return job_.store == FieldsJob::Store::files; }
 
     static void timed(Times& times, const std::function<void()>& work)
     {
@@ -235,12 +243,16 @@ std::map<std::string, std::string> settings_in(const std::string& text)
     return settings;
 }
 
-bool is_second(const Json& description, const char* name, const char* first, const char* second)
+// The place of what was chosen.
+std::size_t choice_of(const Json& description, const char* name, std::span<const char* const> choices)
 {
     const std::string chosen = text_of(description, name);
-    if (chosen != first && chosen != second)
-        refuse_job(std::string(name) + " is '" + chosen + "': give " + first + " or " + second);
-    return chosen == second;
+    const auto found = std::ranges::find(choices, chosen);
+    if (found != choices.end()) return static_cast<std::size_t>(found - choices.begin());
+    std::string all = choices.front();
+    for (std::size_t i = 1; i < choices.size(); ++i)
+        all += (i + 1 < choices.size() ? ", " : " or ") + std::string(choices[i]);
+    refuse_job(std::string(name) + " is '" + chosen + "': give " + all);
 }
 
 } // namespace
@@ -251,8 +263,8 @@ FieldsJob fields_job_of(const Json& description)
                                   "parameters", "levels",  "size",    "set"};
     require_known(description, names);
     FieldsJob job;
-    job.on_files = is_second(description, "fields", "objects", "files");
-    job.together = is_second(description, "pattern", "separate", "together");
+    job.store = static_cast<FieldsJob::Store>(choice_of(description, "fields", stores));
+    job.together = choice_of(description, "pattern", patterns) == 1;
     job.writers = count_of(description, "writers", 1, most_processes);
     job.readers = count_of(description, "readers", 1, most_processes);
     job.steps = count_of(description, "steps", 1, most_fields);
@@ -260,7 +272,8 @@ FieldsJob fields_job_of(const Json& description)
     job.levels = count_of(description, "levels", 1, most_fields);
     job.size = count_of(description, "size", marked_from, most_size);
     job.settings = text_of(description, "set");
-    if (job.on_files && !job.settings.empty()) refuse_job("set: files have no settings of the field engine");
+    if (job.store == FieldsJob::Store::files && !job.settings.empty())
+        refuse_job("set: files have no settings of the field engine");
     if (job.readers > job.writers && !job.together)
         refuse_job("readers is " + std::to_string(job.readers) + ", but each reads what one of the " +
                    std::to_string(job.writers) + " writers has written");
@@ -274,16 +287,19 @@ FieldsJob fields_job_of(const Json& description)
 
 void require_memory(const FieldsJob& job)
 {
-    constexpr double of_process = 256 << 10, of_field = 400;
+    constexpr double of_process = 256 << 10;
+    constexpr std::array<double, 3> of_field = {400, 0, 12 << 10}; // a pool in files lies in memory
     const auto fields = static_cast<double>(job.steps * job.fields_of_a_step());
     require_memory(static_cast<double>(job.writers + job.readers),
-                   of_process + (job.on_files ? 0 : fields * of_field), 0, "processes with so many fields");
+                   of_process + fields * of_field.at(static_cast<std::size_t>(job.store)), 0,
+                   "processes with so many fields");
 }
 
 Json simulate(const Machine& machine, const FieldsJob& job, const std::string& directory)
 {
     const std::string pool = directory + "/pool";
-    Pool::create(pool, {.label = "", .targets = 4, .durability = Durability::process});
+    Pool::create((job.store == FieldsJob::Store::shared ? "shared:" : "") + pool,
+                 {.label = "", .targets = 4, .durability = Durability::process});
     return FieldsRun(machine, job, pool)();
 }
 

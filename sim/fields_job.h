@@ -1,6 +1,7 @@
 // The second reference's experiment: processes archive weather fields and flush after each step, others
-// retrieve them. On the simulated object store it is the field engine (src/fields) that does so, and on the
-// simulated file system FDB's files (fdb_files.h).
+// retrieve them. On the simulated object store it is the field engine (src/fields) that does so. On the
+// simulated file system it is FDB's files (fdb_files.h), or the field engine with a pool in files
+// (files_library.h).
 //
 // separate: all write; then as many new processes read what was written. together: what is to be read was
 // written before; then writers and readers work at the same time, with fields of their own.
@@ -19,7 +20,8 @@
 namespace stepstore::sim {
 
 struct FieldsJob {
-    bool on_files = false;
+    enum class Store : std::uint8_t { objects, files, shared };
+    Store store = Store::objects;
     bool together = false;
     std::uint64_t writers = 0, readers = 0;
     std::uint64_t steps = 0, parameters = 0, levels = 0;
@@ -30,9 +32,9 @@ struct FieldsJob {
     std::uint64_t fields_of_a_step() const { return parameters * levels; }
 };
 
-// From {"fields": "objects" or "files", "pattern": "separate" or "together", "writers", "readers", "steps",
-// "parameters", "levels", "size", "set" (settings of the field engine, NAME=VALUE,...)}. -DER_INVAL: a value
-// is missing, unknown or out of its range.
+// From {"fields": "objects", "files" (FDB's) or "shared" (a pool in files), "pattern": "separate" or
+// "together", "writers", "readers", "steps", "parameters", "levels", "size", "set" (settings of the field
+// engine, NAME=VALUE,...)}. -DER_INVAL: a value is missing, unknown or out of its range.
 FieldsJob fields_job_of(const bench::Json& description);
 
 // Refuses a job that this machine cannot hold, with the estimate and the largest that would do.

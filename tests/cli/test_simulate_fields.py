@@ -59,6 +59,25 @@ def test_each_field_is_one_write_and_one_read():
     assert found["read"]["bytes"] == fields << 20
 
 
+def test_a_field_in_a_pool_in_files_is_written_and_read_whole():
+    """The field engine's own code, with its checks of what it reads."""
+    job = JOB | {"fields": "shared", "writers": 1, "readers": 1}
+    fields = 3 * 2 * 2
+    megabyte = {
+        "file_write_bandwidth": (1 << 20) / MILLISECOND,
+        "file_read_bandwidth": (1 << 20) / MILLISECOND,
+    }
+    found = simulator(**megabyte).run(job)
+    assert found["fields"] == "shared"
+    for side in ("written", "read"):  # besides, keys and pages: less than a tenth
+        assert fields * MILLISECOND < found[side]["seconds"] < 1.1 * fields * MILLISECOND
+        assert found[side]["bytes"] == fields << 20
+    # A field has a file of its own: its data, its entry and what leads to them are names.
+    names = simulator(name_change=MILLISECOND).run(job)
+    assert names["written"]["seconds"] > 2 * fields * MILLISECOND
+    assert names["read"]["seconds"] < 2 * fields * MILLISECOND
+
+
 def test_writers_and_readers_work_at_the_same_time():
     found = simulator(array_write=MILLISECOND, array_read=MILLISECOND).run(JOB | {"pattern": "together"})
     fields = 2 * 3 * 2 * 2
@@ -116,7 +135,7 @@ def test_the_command_compares_what_the_second_reference_states(cli, monkeypatch,
 
 def test_the_same_fields_take_the_same_times():
     cluster = load(named("nextgenio"))
-    jobs = [JOB | {"fields": store, "pattern": pattern} for store in ("objects", "files")
+    jobs = [JOB | {"fields": store, "pattern": pattern} for store in ("objects", "files", "shared")
             for pattern in ("separate", "together")]  # fmt: skip
     first, second = (Simulator(cluster, servers=1).run_all([(job, {}) for job in jobs]) for _ in range(2))
     assert first == second
@@ -131,7 +150,7 @@ def test_the_same_fields_take_the_same_times():
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"fields": "tapes"}, "fields is 'tapes': give objects or files"),
+        ({"fields": "tapes"}, "fields is 'tapes': give objects, files or shared"),
         ({"pattern": ""}, "pattern is ''"),
         ({"writers": 0}, "writers is 0, but must be a whole number from 1"),
         ({"readers": 3}, "each reads what one of the 2 writers has written"),

@@ -1,5 +1,5 @@
-// A process with many containers of pools in files open keeps few of their arrays open: it does not run out of
-// descriptors.
+// A process with many containers of pools in files open keeps few of their arrays open. So it does not run
+// out of descriptors.
 #include "support/processes.h"
 #include "support/store_fixture.h"
 

@@ -18,7 +18,7 @@ from stepstore.lab.benchmarks.records import write_statements
 from stepstore.lab.simulation.cluster import LUSTRE, REFERENCE, load, named
 from stepstore.lab.simulation.experiments import Experiments
 from stepstore.lab.simulation.field_experiments import FieldExperiments
-from stepstore.lab.simulation.field_figures import FIELD_FIGURES
+from stepstore.lab.simulation.field_figures import FIELD_FIGURES, FIELDS_ON_FILES
 from stepstore.lab.simulation.field_statements import FIELD_STATEMENTS
 from stepstore.lab.simulation.files_figures import ESTIMATE, FILES_FIGURES, FilesExperiments
 from stepstore.lab.simulation.figures import FIGURES, Drawn, draw
@@ -84,8 +84,8 @@ def _figures(arguments: list[str]) -> None:
         "simulate figures",
         "Runs the experiments of the two references on their simulated clusters, draws each figure (PNG, "
         "SVG, CSV) and compares what the references state in numbers. The second reference's figures are "
-        "called fdb-N. Those of pools in files, files-N, compare them with one file and with DAOS; they are "
-        "estimates, of no reference.",
+        "called fdb-N. Those of pools in files, files-N, are of no reference. They compare streams with one "
+        "file and with DAOS (1 and 2, which are estimates), and fields with FDB's files and with DAOS (3).",
     )
     known = _known_figures()
     parser.add_argument(
@@ -124,6 +124,8 @@ def _figures(arguments: list[str]) -> None:
     files += _drawn(FIELD_FIGURES, fields, options, options.fields_cluster)
     in_files = FilesExperiments(_simulator(options, options.files_cluster, ESTIMATE))
     files += _drawn(FILES_FIGURES, in_files, options, options.files_cluster)
+    in_pools = FieldExperiments(_simulator(options, options.files_cluster))
+    files += _drawn(FIELDS_ON_FILES, in_pools, options, options.files_cluster)
     records = _compared(STATEMENTS, metadata, options.only) + _compared(
         FIELD_STATEMENTS, fields, options.only
     )
@@ -144,7 +146,7 @@ def _interrupted(number: int, _: object) -> None:
 
 
 def _known_figures() -> list[str]:
-    drawn = [one.number for one in (*FIGURES, *FIELD_FIGURES, *FILES_FIGURES)]
+    drawn = [one.number for one in (*FIGURES, *FIELD_FIGURES, *FILES_FIGURES, *FIELDS_ON_FILES)]
     stated = [one.figure for one in (*STATEMENTS, *FIELD_STATEMENTS)]
     return sorted({*drawn, *stated}, key=_order)
 

@@ -1,8 +1,8 @@
 """The second reference's experiments on its simulated cluster: bandwidths of weather fields, in bytes per
 second from the first beginning to the last end.
 
-Objects: a step is as the one before, so few are simulated, and the others taken to be the same again.
-Files: all steps are simulated, since the table of contents grows.
+Objects, and a pool in files: a step is as the one before, so few are simulated, and the others taken to be
+the same again. FDB's files: all steps are simulated, since the table of contents grows.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ FIELD = 1 << 20  # bytes
 _NODES = 2  # client nodes for a server
 _PROCESSES = 32  # of a client node
 _STEPS_OF_OBJECTS = 4  # that are simulated
-OBJECTS, FILES = "objects", "files"
+OBJECTS, FILES, SHARED = "objects", "files", "shared"
 SEPARATE, TOGETHER = "separate", "together"
 
 
