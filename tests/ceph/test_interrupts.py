@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -21,8 +22,11 @@ import stepstore
 
 CEPH = Path(__file__).parents[1] / "support" / "ceph.py"
 LOCATION = "rados://test/interrupts"
-LATEST = 1.0  # seconds from Ctrl-C to the exception
-END = 4.0  # and to the end of the program
+# Seconds from Ctrl-C to the exception, and to the end of the program. Mostly it is 0.01 and 1, but the
+# machine may be busy. librados' own time-out is ANSWER.
+LATEST = 5.0
+END = 20.0
+ANSWER = 120
 
 
 class Cluster:
@@ -45,6 +49,11 @@ class Cluster:
 def cluster(tmp_path_factory):
     made = Cluster(tmp_path_factory.mktemp("ceph"))
     made.tell("start", "--pool", "test", "--owner", str(os.getpid()))
+    # What has piled up while the cluster was silent takes its time on a busy machine.
+    configuration = made.directory / "ceph.conf"
+    text, count = re.subn(r"(rados_osd_op_timeout *= *)\d+", rf"\g<1>{ANSWER}", configuration.read_text())
+    assert count > 0
+    configuration.write_text(text)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CEPH_CONF", str(made.directory / "ceph.conf"))
         yield made
@@ -201,6 +210,9 @@ def test_ctrl_c_ends_a_call_that_waits_for_the_cluster(cluster, pool, name):
         assert values["large"] == LARGE
         values["k"] = bytes(1 << 20)
         assert values["k"] == bytes(1 << 20)
+        if name == "snapshot":  # the mark of one that got no answer goes with the next one
+            box.create_snapshot("next")
+            box.destroy_snapshot("next")
     expect_whole(pool)
 
 
