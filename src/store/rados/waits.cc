@@ -131,15 +131,15 @@ bool start_thread(std::function<void()> work)
 
 } // namespace
 
-int wait_for(std::function<int()> call, std::function<void()> undo)
+int wait_for(const std::function<int()>& call, const std::function<void()>& undo)
 {
     if (is_given_up()) return -EINTR;
-    if (may_be_asked()) return wait_for_thread(std::move(call), std::move(undo));
+    if (may_be_asked()) return wait_for_thread(call, undo);
     const Use here;
     return here.refused() ? -ENOTCONN : heard(call());
 }
 
-int wait_for_thread(std::function<int()> call, std::function<void()> undo)
+int wait_for_thread(const std::function<int()>& call, const std::function<void()>& undo)
 {
     const auto waited = std::make_shared<Waited>();
     const auto here = std::make_shared<Use>();
@@ -169,7 +169,7 @@ int wait_for_thread(std::function<int()> call, std::function<void()> undo)
     return heard(waited->code);
 }
 
-void leave_to_thread(std::function<void()> call)
+void leave_to_thread(const std::function<void()>& call)
 {
     const auto here = std::make_shared<Use>();
     if (here->refused()) return;

@@ -63,11 +63,11 @@ private:
 
 // A call of librados that waits and cannot be taken back, such as of the monitors. It owns all that it uses.
 // Given up: `undo` is run when the call has succeeded nevertheless.
-int wait_for(std::function<int()> call, std::function<void()> undo = {});
+int wait_for(const std::function<int()>& call, const std::function<void()>& undo = {});
 // The same on a thread of its own in any case.
-int wait_for_thread(std::function<int()> call, std::function<void()> undo = {});
+int wait_for_thread(const std::function<int()>& call, const std::function<void()>& undo = {});
 // Nobody waits for it.
-void leave_to_thread(std::function<void()> call);
+void leave_to_thread(const std::function<void()>& call);
 
 // The cluster did not answer the last wait, which was given up or took too long.
 bool is_silent();
