@@ -59,8 +59,7 @@ void write_block(Requests& requests, Array& object, std::uint64_t offset, const 
                  std::uint64_t element_size, const Memory& memory);
 
 // Reads the part of a stored block that lies in `box`, into the memory of that box. what: the block, for
-// messages. -DER_CSUM: damaged, at a second look too (second_look.h), or
-// shorter than the block.
+// messages. -DER_CSUM: damaged, at a second look too (second_look.h), or shorter than the block.
 void read_block(Requests& requests, const std::shared_ptr<const Array>& object, const StoredBlock& block,
                 const DataLayout& layout, const TransferOptions& options, unsigned dimensions, const Box& box,
                 std::uint64_t element_size, const Memory& memory, const std::string& what);

@@ -232,6 +232,9 @@ TEST(AggregationOf, ManyRanksIsTheDefaultInFilesOfSeveralMachines)
     options.ranks_per_aggregator = 1;
     EXPECT_EQ(record_of(in_files, options, {1024, 16}).ranks_per_aggregator, 0u);
     options = {};
+    options.chunk_size = most_chunk_size / 8;
+    EXPECT_EQ(record_of(in_files, options, {1024, 16}).ranks_per_aggregator, 0u) << "no room in a slot";
+    options = {};
     options.layout = "array";
     EXPECT_EQ(record_of(in_files, options, {1024, 16}).ranks_per_aggregator, 0u);
 }

@@ -259,15 +259,15 @@ private:
         }
     }
 
-    // Puts ranks in the place of rows.
+    // Puts ranks in the place of rows. The payloads were verified with those of the bundles.
     void unbundle(StepMetadata& found) const
     {
         std::vector<Bytes> by_rank;
         for (std::uint32_t row = 0; row < found.ranks(); ++row) {
             const Bytes bundle = found.of(row);
             for (const Bytes metadata : metadata_of(bundle, header_of(bundle), row)) {
-                open_metadata(metadata, record_.generation, found.step,
-                              static_cast<std::uint32_t>(by_rank.size()));
+                require_metadata(MetadataState::whole, header_of(metadata), record_.generation, found.step,
+                                 static_cast<std::uint32_t>(by_rank.size()));
                 by_rank.push_back(metadata);
             }
         }

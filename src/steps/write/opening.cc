@@ -48,10 +48,11 @@ StreamRecord new_record(const std::string& pool, const WriterOptions& options, c
     std::uint32_t together = options.ranks_per_aggregator;
     if (together == 0 && of_machines && layout.aggregates)
         together = usual_ranks_per_aggregator(group.ranks, group.of_a_machine);
-    record.ranks_per_aggregator = together > 1 ? together : 0;
     record.order = options.order;
     record.ranks = group.ranks;
     record.chunk_size = options.chunk_size != 0 ? options.chunk_size : layout.chunk_size;
+    const bool fits = together <= most_chunk_size / record.chunk_size; // a slot has room for all of them
+    record.ranks_per_aggregator = together > 1 && fits ? together : 0;
     record.object_class =
         options.object_class.empty() ? object_class_for(pool, group.ranks) : options.object_class;
     record.data_chunk_size = options.data_chunk_size != 0 ? options.data_chunk_size : data_chunk_size;
