@@ -6,8 +6,8 @@
 // or changed it meanwhile. So code that verifies what it has read reads it once more before it says damage.
 // If it verifies by checksums that it has read too, it reads these again as well.
 //
-// All code that verifies bytes of arrays, or of whole files, asks this. What is found through a reference
-// that others may replace needs found_twice.h besides.
+// All code that verifies bytes of arrays, or of whole files, asks this. If the bytes are found through a
+// reference that others may replace, found_twice.h is needed too.
 //
 // Threads: that of the reader; nothing is shared. Errors: those of the two calls; it throws none of its own.
 #pragma once

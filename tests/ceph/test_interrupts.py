@@ -181,6 +181,19 @@ def expect_interrupted(program: subprocess.Popen[str], what: str) -> None:
     assert program.returncode in (0, killed), (what, program.returncode)
 
 
+def interrupt(cluster: Cluster, program: subprocess.Popen[str], what: str) -> None:
+    """While the cluster does not answer."""
+    try:
+        with cluster.silent():
+            go(program)
+            time.sleep(0.7)
+            assert program.poll() is None
+            expect_interrupted(program, what)
+    finally:
+        program.kill()
+        program.wait()
+
+
 def expect_whole(location: str) -> None:
     found = []
     stepstore._core.pool_check(location, False, False, found.append)
@@ -191,15 +204,7 @@ def expect_whole(location: str) -> None:
 @pytest.mark.parametrize("name", [*READS, *WRITES])
 def test_ctrl_c_ends_a_call_that_waits_for_the_cluster(cluster, pool, name):
     program = start(HEAD + USE + WAIT, pool, (READS | WRITES)[name])
-    try:
-        with cluster.silent():
-            go(program)
-            time.sleep(0.7)
-            assert program.poll() is None
-            expect_interrupted(program, name)
-    finally:
-        program.kill()
-        program.wait()
+    interrupt(cluster, program, name)
     with stepstore.Pool.connect(pool) as again, again.open_container("box") as box:
         values = box.key_value(1)
         if name != "pop":
@@ -218,15 +223,7 @@ def test_ctrl_c_ends_a_call_that_waits_for_the_cluster(cluster, pool, name):
 def test_ctrl_c_ends_an_open_that_waits_for_the_cluster(cluster, pool, name, connected):
     before = "stepstore.Pool.connect(sys.argv[1]).close()" if connected else ""
     program = start(HEAD + before + WAIT, pool, OPENS[name])
-    try:
-        with cluster.silent():
-            go(program)
-            time.sleep(0.7)
-            assert program.poll() is None
-            expect_interrupted(program, name)
-    finally:
-        program.kill()
-        program.wait()
+    interrupt(cluster, program, name)
     time.sleep(1)
     if name == "create":  # what was in doubt is whole, or can be made now
         if not is_there(pool + "x"):

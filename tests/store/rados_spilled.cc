@@ -251,7 +251,7 @@ TEST_F(RadosSpilled, ManyThatAreReadAreInFlightTogether)
     EXPECT_EQ(of_one.reads, 2U);
 }
 
-// What is read ahead is replaced, and its extents are removed, before or after the body asks for it.
+// Values that are read ahead are replaced, and their extents removed, before or after the body asks for them.
 TEST_F(RadosSpilled, ValuesThatAreReadAheadAndReplacedAreOfOneMoment)
 {
     constexpr unsigned values = 40;

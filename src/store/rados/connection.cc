@@ -91,8 +91,8 @@ Connection& connection() // guarded by ForkLock::backend
 }
 
 // A program that takes a few seconds to exit would crash otherwise: librados' threads read its configuration
-// now and then, which goes with its static objects. What is under way may end first. Of a cluster that is
-// silent nobody expects that. Threads that wait in librados for it then do so for ever: they are not woken.
+// now and then, which goes with its static objects. Calls that are under way may end first, unless the
+// cluster is silent. Threads that wait in librados for it then do so for ever: they are not woken.
 void end_at_exit()
 {
     std::unique_lock lock(host().held_over_fork(ForkLock::backend), std::try_to_lock);
