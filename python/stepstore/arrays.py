@@ -17,6 +17,7 @@ are in numpy's order: those of Fortran programs are reversed, and the data are t
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 from collections.abc import Iterator, Sequence
@@ -28,8 +29,9 @@ import numpy as np
 from stepstore import _core
 from stepstore.aio import in_thread
 from stepstore.buffers import decode_key, encode_key, room_for, unmasked
-from stepstore.errors import DER_BUSY, DER_INVAL, DER_STALE, Error
+from stepstore.errors import DER_BUSY, DER_INVAL, DER_NONEXIST, DER_STALE, Error
 from stepstore.handles import Handle, Waits
+from stepstore.kinds import hint
 
 _SHOWN = 50  # arrays in a notebook
 _MOST_ATTEMPTS = 100  # of a read, while its array is replaced again and again
@@ -180,7 +182,7 @@ class Arrays(Handle):
         Error
             DER_NONEXIST: there is no such array.
         """
-        found = self._handle.info(encode_key(name))
+        found = self._told(name)
         return ArrayInfo(
             name=name,
             dtype=_dtype(found["type"]),
@@ -213,7 +215,25 @@ class Arrays(Handle):
         Error
             DER_NONEXIST: there is no such array.
         """
-        return [(tuple(start), tuple(count)) for start, count in self._handle.blocks(encode_key(name))]
+        with self._naming_others(name):
+            return [(tuple(start), tuple(count)) for start, count in self._handle.blocks(encode_key(name))]
+
+    def _told(self, name: str) -> dict[str, Any]:
+        with self._naming_others(name):
+            return self._handle.info(encode_key(name))
+
+    @contextlib.contextmanager
+    def _naming_others(self, name: str) -> Iterator[None]:
+        """An error about an array that is not there says what else is, and how it is opened."""
+        try:
+            yield
+        except Error as error:
+            if error.code != DER_NONEXIST:
+                raise
+            more = hint(f"{self.location}/{name}", "array") or hint(self.location, "array")
+            if not more:
+                raise
+            raise Error(error.code, error.message + more) from None
 
     def read(
         self,
@@ -251,7 +271,7 @@ class Arrays(Handle):
             like the box or not contiguous. DER_BUSY: the array is replaced again and again.
         """
         for _ in range(_MOST_ATTEMPTS):
-            found = self._handle.info(encode_key(name))
+            found = self._told(name)
             try:
                 return self._read(name, found, start, count, out)
             except Error as error:

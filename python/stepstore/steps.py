@@ -35,6 +35,7 @@ from stepstore import _core
 from stepstore.aio import in_thread
 from stepstore.buffers import decode_key
 from stepstore.errors import DER_CSUM, DER_INVAL, DER_NONEXIST, Error
+from stepstore.kinds import hint
 from stepstore.process import PerProcess
 from stepstore.variables import DTYPES, Attribute, Block, Field, StepStatus, Structure, Variable, structure_of
 from stepstore.walk import Walk
@@ -850,6 +851,10 @@ def _open(
         try:
             return _core.Steps(location, stream, snapshot, settings)
         except Error as error:
-            if error.code != DER_NONEXIST or time.monotonic() >= end:
+            if error.code != DER_NONEXIST:
+                raise
+            if time.monotonic() >= end:
+                if more := hint(location, "stream"):
+                    raise Error(error.code, error.message + more) from None
                 raise
         time.sleep(0.01)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import stepstore
-from stepstore.blobs import DATA_HI, WRITERS_HI, Blobs
+from stepstore.blobs import Blobs
+from stepstore.kinds import DATA_HI, WRITERS_HI
 
 
 def data_hi(box: stepstore.Container) -> int:

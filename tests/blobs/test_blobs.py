@@ -20,7 +20,8 @@ import pytest
 
 import stepstore
 from stepstore import _core
-from stepstore.blobs import DIRECTORY_HI, LARGEST_SMALL, Blobs, find_place, open_blobs
+from stepstore.blobs import LARGEST_SMALL, Blobs, find_place, open_blobs
+from stepstore.kinds import DIRECTORY_HI
 from stepstore.errors import DER_CSUM, DER_NO_PERM, DER_NONEXIST, Error
 
 from objects_of_blobs import destroy_array_of, data_hi, marks

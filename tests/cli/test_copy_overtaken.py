@@ -9,7 +9,7 @@ from copies import contents, healthy
 from stepstore import _core
 from stepstore.copying import pools
 from stepstore.copying.task import Options, Place, Report
-from stepstore.copying.mark import MARK_HI
+from stepstore.kinds import MARK_HI
 from stepstore.errors import DER_BUSY, DER_EXIST, DER_NO_HDL, Error
 from stepstore.key_value import KeyValue
 from stepstore.store import Pool

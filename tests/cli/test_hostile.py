@@ -16,7 +16,8 @@ import pytest
 import stepstore
 from stepstore import _core
 from stepstore.blobs import open_blobs
-from stepstore.copying.mark import MARK_HI, decode_state, mark_id
+from stepstore.copying.mark import decode_state, mark_id
+from stepstore.kinds import MARK_HI
 from stepstore.errors import Error
 from stepstore.printable import printable
 from stepstore.store import Pool

@@ -186,7 +186,7 @@ def test_containers_are_made_listed_and_removed(cli, pool):
     assert cli("cont", "create", "./p/second", "--json").json["label"] == "second"
     cli.fails("cont", "create", "./p/second", code=1, says=("second", "DER_EXIST"))
     assert [c["label"] for c in cli("cont", "list", "./p", "--json").json] == ["box", "second"]
-    assert cli("ls", "./p").out.splitlines()[1].split()[0] == "box"
+    assert cli("ls", "./p").out.splitlines()[1].split()[:2] == ["container", "box"]
     cli.fails("cont", "destroy", "./p/second", code=2, says="--yes")
     cli("cont", "destroy", "./p/second", "-y")
     assert [c["label"] for c in cli("cont", "list", "./p", "--json").json] == ["box"]

@@ -18,13 +18,13 @@ from typing import Any
 from stepstore import _core
 from stepstore.buffers import decode_key, encode_key, memory_of
 from stepstore.errors import DER_EXIST, DER_NONEXIST, DER_STALE, Error
+from stepstore.kinds import DATA_HI, DIRECTORY_HI, WRITERS_HI
 from stepstore.process import PerProcess
 from stepstore.store import Container, Pool
 
 __all__ = ["BlobInfo", "BlobWriter", "Blobs", "LargeError", "Place", "find_place", "open_blobs"]
 
-# Upper ids of all that blobs consist of: the directory, the register of writers, and larger blobs.
-DIRECTORY_HI, WRITERS_HI, DATA_HI = 0x53530301, 0x53530302, 0x53530303
+# Upper ids of all that blobs consist of.
 OBJECTS = frozenset((DIRECTORY_HI, WRITERS_HI, DATA_HI))
 # Larger blobs are array objects. Below, an entry takes one update and one read (docs/design/blobs.md).
 LARGEST_SMALL = 32 << 10

@@ -28,9 +28,11 @@ _EPILOG = (
 _PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 # Where each command is: the module below this one, the function or typer application in it, its settings.
 _COMMANDS: dict[str, tuple[str, str, dict[str, Any]]] = {
-    "ls": ("browse", "ls", {}),
+    "ls": ("listing", "ls", {}),
+    "tree": ("listing", "tree", {}),
     "stat": ("browse", "stat", {}),
     "cat": ("browse", "cat", {}),
+    "du": ("listing", "du", {}),
     "steps": ("steps", "steps", {}),
     "rm": ("steps", "remove", {}),
     "copy": ("copy", "copy", {}),

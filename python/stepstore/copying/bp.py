@@ -19,10 +19,10 @@ from typing import Any
 from stepstore import _core
 from stepstore.copying.task import Options, Place, Report
 from stepstore.copying.mark import Mark
-from stepstore.copying.plan import LEASES_HI, STREAMS_HI, stream_names
 from stepstore.copying.pools import made_pool
 from stepstore.errors import DER_EXIST, DER_NONEXIST, DER_NOSYS, Error
 from stepstore.paths import COPY, plugin_directory
+from stepstore.kinds import LEASES_HI, STREAMS_HI, stream_names
 from stepstore.steps import open_steps
 from stepstore.store import Container
 

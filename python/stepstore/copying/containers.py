@@ -12,16 +12,13 @@ from typing import Any
 
 from stepstore import _core
 from stepstore.copying import datasets, files, step_snapshots
-from stepstore.copying.mark import MARK_HI, Mark, unfinished
+from stepstore.copying.mark import Mark, unfinished
 from stepstore.copying.objects import compare_array, compare_key_value, copy_array, copy_key_value, differs
 from stepstore.copying.plan import (
     NUMBERED,
-    STREAMS_HI,
-    LEASES_HI,
     Item,
     Plan,
     Stream,
-    dataset_record,
     item_of_object,
     items_of_container,
     items_of_stream,
@@ -29,10 +26,7 @@ from stepstore.copying.plan import (
     objects_of,
     open_copied,
     refuse_too_wide,
-    stream_names,
     stream_record,
-    type_of,
-    user_half,
 )
 from stepstore.copying.task import Options, Place, Report
 from stepstore.errors import (
@@ -45,6 +39,7 @@ from stepstore.errors import (
     Error,
     is_in_doubt,
 )
+from stepstore.kinds import LEASES_HI, MARK_HI, STREAMS_HI, dataset_record, stream_names, type_of, user_half
 from stepstore.steps import open_steps
 from stepstore.store import Container, ObjectId, Pool
 

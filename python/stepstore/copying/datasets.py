@@ -7,9 +7,8 @@ from collections.abc import Iterator
 
 from stepstore import _core
 from stepstore.errors import DER_BUSY, DER_EXIST, DER_NONEXIST, Error
+from stepstore.kinds import FIELDS_ROOT
 from stepstore.store import Container, Pool
-
-ROOT = "stepstore-fields"
 
 
 def _root_id(container: Container) -> _core.ObjectId:
@@ -20,7 +19,7 @@ def _root_id(container: Container) -> _core.ObjectId:
 def claimed(destination: Pool, label: str) -> Iterator[None]:
     """As long as this process lives, purge leaves the container of this label alone (Session::claim)."""
     key = f"m/{label}"
-    with destination.open_or_create_container(ROOT) as root:
+    with destination.open_or_create_container(FIELDS_ROOT) as root:
         lease = _core.Lease(root._handle, _root_id(root), key, remove_at_end=True)
         with contextlib.closing(lease):
             if lease.take() is not None:
@@ -28,17 +27,17 @@ def claimed(destination: Pool, label: str) -> Iterator[None]:
                     DER_BUSY,
                     f"copy to {destination.location}/{label}: another process makes or destroys this "
                     f"dataset, or did on another machine: wait for it, or remove its claim, the key {key} "
-                    f"of {ROOT}",
+                    f"of {FIELDS_ROOT}",
                 )
             yield
 
 
 def keys_of(pool: Pool, label: str) -> list[str]:
     """The root's keys that name this container."""
-    if ROOT not in pool.containers():
+    if FIELDS_ROOT not in pool.containers():
         return []
     with (
-        pool.open_container(ROOT, read_only=True) as root,
+        pool.open_container(FIELDS_ROOT, read_only=True) as root,
         root.key_value(_root_id(root), read_only=True) as entries,
     ):
         return [
@@ -59,7 +58,7 @@ def publish(source: str, label: str, destination: Pool, copy: Container) -> None
             "unfinished copy",
         )
     entry = _core.encode_dataset_container(copy.label)
-    with destination.open_or_create_container(ROOT) as root, root.key_value(_root_id(root)) as entries:
+    with destination.open_or_create_container(FIELDS_ROOT) as root, root.key_value(_root_id(root)) as entries:
         _pass_number(root, copy.label)
         for key in keys:
             if entries.setdefault(key, entry) != entry:

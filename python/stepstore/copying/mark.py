@@ -20,9 +20,9 @@ from typing import Any, NoReturn
 
 from stepstore import _core
 from stepstore.errors import DER_BUSY, DER_CSUM, DER_EXIST, Error
+from stepstore.kinds import MARK_HI
 from stepstore.store import Container, ObjectId, Pool
 
-MARK_HI = 0x53530401
 MARKS = "stepstore-copying"  # the container of the marks of copies to a pool
 
 

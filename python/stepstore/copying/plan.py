@@ -16,29 +16,31 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from stepstore import _core
-from stepstore.blobs import DATA_HI, DIRECTORY_HI, WRITERS_HI
-from stepstore.buffers import decode_key
-from stepstore.copying.mark import MARK_HI
 from stepstore.copying.objects import Keep, everything
 from stepstore.errors import DER_INVAL, DER_NONEXIST, DER_NOSYS, Error
+from stepstore.kinds import (
+    ARRAY_DATA_HI,
+    ARRAYS_HI,
+    DATA_HI,
+    DIRECTORY_HI,
+    FIELDS_HI,
+    INDEX_HI,
+    LEASES_HI,
+    MARK_HI,
+    STEPS_HI,
+    STREAMS_HI,
+    WRITERS_HI,
+    array_names,
+    dataset_record,
+    type_of,
+    user_half,
+)
 from stepstore.store import Container, ObjectId
 
-STREAMS_HI, STEPS_HI, LEASES_HI = 0x53530001, 0x53530002, 0x53530003
-INDEX_HI, FIELDS_HI = 0x53530101, 0x53530103
-ARRAYS_HI, ARRAY_DATA_HI = 0x53530201, 0x53530202
 # Their numbers are from the container's counter.
 NUMBERED = (STEPS_HI, INDEX_HI, FIELDS_HI, ARRAY_DATA_HI, DATA_HI)
 
 _BLOB_CHUNK = 1 << 40
-_TYPES = {8: "key_value", 9: "key_value", 10: "key_value", 11: "array", 12: "array_bytes", 13: "array_bytes"}
-
-
-def type_of(oid: ObjectId) -> str:
-    return _TYPES.get(oid.hi >> 56, "other")
-
-
-def user_half(oid: ObjectId) -> int:
-    return oid.hi & 0xFFFFFFFF
 
 
 def _number(oid: ObjectId) -> int:
@@ -157,15 +159,6 @@ def refuse_too_wide(destination: Container, items: list[Item], where: str) -> No
 
 
 # ---- streams
-def stream_names(container: Container) -> list[str]:
-    return _names_in(container, STREAMS_HI)
-
-
-def _names_in(container: Container, half: int) -> list[str]:
-    with container.key_value(container.object_id(0, half), read_only=True) as names:
-        return sorted(map(decode_key, names.raw_keys()))
-
-
 def stream_record(container: Container, name: str) -> bytes | None:
     with container.key_value(container.object_id(0, STREAMS_HI), read_only=True) as streams:
         return streams.get(name)
@@ -199,7 +192,7 @@ def _items_of_arrays(
     data = sorted((oid for oid in objects if user_half(oid) == ARRAY_DATA_HI), key=_number)
     name_list = source.object_id(0, ARRAYS_HI)
     items = {name_list: Item(name_list, destination.object_id(0, ARRAYS_HI), makes_valid=True)}
-    for name in ["", *_names_in(source, ARRAYS_HI)]:
+    for name in ["", *array_names(source)]:
         head = _core.array_head(source._handle, name)
         items[head] = Item(
             head, _core.array_head(destination._handle, name), keep=_lasting_key_of_head, makes_valid=True
@@ -221,12 +214,6 @@ def _items_of_arrays(
 
 def _lasting_key_of_head(key: bytes) -> bool:
     return not key.startswith(b"writing/")  # marks of processes
-
-
-def dataset_record(container: Container) -> bytes | None:
-    with container.key_value(container.object_id(0, object_class="S1"), read_only=True) as values:
-        record = values.get("record")
-    return record if record and record.startswith(b"SSFD") else None
 
 
 def lasting_key_of_dataset(key: bytes) -> bool:

@@ -9,11 +9,11 @@ from dataclasses import replace
 from typing import Any
 
 from stepstore import _core
-from stepstore.copying import datasets
 from stepstore.copying.containers import ContainerCopy, connect_source
 from stepstore.copying.task import Options, Place, Report
 from stepstore.copying.mark import MARKS, Mark, drop_marks, is_unfinished
 from stepstore.errors import DER_BUSY, DER_EXIST, DER_INVAL, DER_NONEXIST, Error
+from stepstore.kinds import FIELDS_ROOT
 from stepstore.store import Pool
 
 
@@ -76,7 +76,7 @@ def _copy_pool(
     id_ = str(_described(source).get("uuid", source))
     if into and id_ == str(_described(destination).get("uuid", destination)):
         raise Error(DER_INVAL, f"copy {source} to {destination}: it is the same pool: give another one")
-    labels = [label for label in pool.containers() if label not in (datasets.ROOT, MARKS)]
+    labels = [label for label in pool.containers() if label not in (FIELDS_ROOT, MARKS)]
     if is_unfinished(pool):
         raise Error(
             DER_BUSY,

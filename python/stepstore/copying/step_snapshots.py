@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from stepstore import _core
 from stepstore.copying.objects import Moved, copy_array, copy_key_value
-from stepstore.copying.plan import STEPS_HI, Item, Stream, make_snapshot, open_copied, type_of, user_half
+from stepstore.copying.plan import Item, Stream, make_snapshot, open_copied
+from stepstore.kinds import STEPS_HI, type_of, user_half
 from stepstore.store import Container
 
 if TYPE_CHECKING:
