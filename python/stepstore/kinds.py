@@ -90,11 +90,13 @@ def zarr_node(blobs: _core.Blobs, folder: str) -> tuple[str, dict[str, Any]] | N
 
 # ---- at a location
 class Opener(NamedTuple):
-    """kind: "stream", "array", "zarr_group", "zarr_array", "blob", "folder", "dataset" or "object"."""
+    """kind: "stream", "array", "zarr_group", "zarr_array", "blob", "folder", "dataset" or "object". exact:
+    the location names it; else it lies below."""
 
     kind: str
     what: str
     how: str
+    exact: bool = True
 
 
 def openers_at(location: str) -> list[Opener]:
@@ -146,7 +148,7 @@ def _streams_at(at: _Where) -> Iterator[Opener]:
     below = [name for name in names if not at.rest or name.startswith(f"{at.rest}/")]
     for name in below[:1]:
         what = f"there are the streams {_listed(below)}" if below[1:] else f"there is the stream {name}"
-        yield Opener("stream", what, f"stepstore.open_steps({_quoted(f'{at.place}/{name}')})")
+        yield Opener("stream", what, f"stepstore.open_steps({_quoted(f'{at.place}/{name}')})", False)
 
 
 def _arrays_at(at: _Where) -> Iterator[Opener]:
@@ -155,12 +157,12 @@ def _arrays_at(at: _Where) -> Iterator[Opener]:
     if at.rest in names:
         yield Opener("array", "there is an array of this name", f"{opened}.read({_quoted(at.rest)})")
     elif not at.rest and names:
-        yield Opener("array", f"there are the arrays {_listed(names)}", opened)
+        yield Opener("array", f"there are the arrays {_listed(names)}", opened, False)
 
 
 def _blobs_at(at: _Where) -> Iterator[Opener]:
     blobs = _core.Blobs(at.container._handle, at.pool, True)
-    url = _quoted(f"stepstore://{at.location}")
+    url = _quoted(f"stepstore://{at.place}/{at.rest}".rstrip("/"))  # which always names the container
     folder = f"{at.rest}/" if at.rest else ""
     kind, _ = zarr_node(blobs, folder) or (None, {})
     if kind == "zarr_group":

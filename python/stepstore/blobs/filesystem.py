@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import datetime
 import errno
+import re
 from contextlib import suppress
 from glob import has_magic
 from typing import Any
@@ -33,10 +34,12 @@ from stepstore.blobs import OBJECTS, Blobs, Place, find_place, open_blobs, pool_
 from stepstore.errors import DER_INVAL, Error
 from stepstore.blobs.file import Reader, StepstoreFile, as_os_error
 from stepstore.blobs.object_files import ObjectFiles, is_object
+from stepstore.kinds import ZARR_KEYS, hint, openers_at
 from stepstore.store import Pool
 
 _READ_AHEAD = 256 << 10
 _WRITE_PIECE = 8 << 20
+_CHUNK = re.compile(r"(^|/)\d+(\.\d+)*$")
 
 
 class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
@@ -151,8 +154,8 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
         """The blobs and the key of a file."""
         place = self._place(path)
         if not place.key:
-            if not (write and make):
-                self.info(path)  # FileNotFoundError
+            if not (write and make) and not self.exists(path):
+                raise self._not_found(path, "")
             raise IsADirectoryError(f"{path} is a directory: give POOL/CONTAINER/KEY")
         return self._blobs(place, write=write, make=make), place.key
 
@@ -172,8 +175,24 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
         blobs, key = self._file(path)
         reader = blobs.open(key)
         if reader is None:
-            raise IsADirectoryError(path) if blobs.is_folder(key) else FileNotFoundError(path)
+            raise IsADirectoryError(path) if blobs.is_folder(key) else self._not_found(path, key)
         return reader
+
+    def _not_found(self, path: str, key: str) -> Exception:
+        """What is there that is no file, and how it is opened. Zarr takes a file that is not there for the
+        end of its search, and says less: so its search at a stream or array ends with another error."""
+        location = self._strip_protocol(path)
+        if more := hint(location):
+            return FileNotFoundError(f"{path}: there is no file{more}")
+        above, _, name = location.rpartition("/")
+        if name in ZARR_KEYS:
+            found = openers_at(above)
+            # A pool is no place for the files of a group; a container is.
+            is_place = bool(key) and not all(one.exact and one.kind in ("stream", "array") for one in found)
+            if found and not is_place:
+                more = "".join(f"; {one.what}: {one.how}" for one in found)
+                return Error(DER_INVAL, f"{above}: this is no Zarr group or array{more}")
+        return FileNotFoundError(path)
 
     # ---- directories
 
@@ -368,7 +387,8 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
         blobs, key = self._file(path)
         data = blobs.read(key, start or 0, end)
         if data is None:
-            raise FileNotFoundError(path)
+            # Of chunks that were never written many are asked for.
+            raise self._not_found(path, key) if not _CHUNK.search(key) else FileNotFoundError(path)
         return bytes(data)
 
     def get_file(self, rpath: str, lpath: Any, **options: Any) -> None:

@@ -28,6 +28,7 @@ from zarr.core.buffer.core import default_buffer_prototype
 from stepstore import _core
 from stepstore.blobs import IN_THREAD, Blobs, LargeError, find_place, make_pool, open_blobs
 from stepstore.errors import DER_NONEXIST, Error
+from stepstore.kinds import hint
 
 
 class Store(_ZarrStore):
@@ -104,6 +105,9 @@ class Store(_ZarrStore):
             if error.code == DER_NONEXIST:
                 raise FileNotFoundError(f"{self}: {error}") from error
             raise
+        if self.read_only and not self._blobs.children(place.key) and (more := hint(self._location)):
+            self._blobs = None
+            raise FileNotFoundError(f"{self}: there is no Zarr group or array{more}")
         self._is_open = True
         return self._blobs
 

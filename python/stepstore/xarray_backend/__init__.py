@@ -15,7 +15,8 @@ import xarray as xr
 from xarray.backends import BackendEntrypoint
 
 from stepstore import _core
-from stepstore.errors import DER_NONEXIST, Error
+from stepstore.errors import DER_INVAL, DER_NONEXIST, Error
+from stepstore.kinds import openers_at
 from stepstore.printable import printable
 from stepstore.xarray_backend.arrays import arrays_at, arrays_dataset
 from stepstore.xarray_backend.contents import Names, contents_of
@@ -81,12 +82,13 @@ class StepstoreBackendEntrypoint(BackendEntrypoint):
         """Open a stream of steps, or arrays, as a lazy dataset.
 
         A stream is taken as far as it is now. If there is no stream at the location, the arrays of a
-        container (stepstore.open_arrays) are opened, or the one that the location names after it.
+        container (stepstore.open_arrays) are opened, or the one that the location names after it. If there
+        are none, it is a Zarr group that is opened.
 
         Parameters
         ----------
         filename_or_obj : str or path
-            POOL[/CONTAINER[/STREAM]], or POOL/CONTAINER/ARRAY.
+            POOL[/CONTAINER[/STREAM]], POOL/CONTAINER/ARRAY, or POOL/CONTAINER/GROUP of a Zarr group.
         drop_variables : str or iterable of str, optional
             Variables to leave out.
         mask_and_scale, decode_times, concat_characters, decode_coords, use_cftime, decode_timedelta :
@@ -129,11 +131,31 @@ class StepstoreBackendEntrypoint(BackendEntrypoint):
         try:
             source = open_source(location, open_timeout, snapshot)
         except Error as error:
-            found = arrays_at(location, snapshot) if error.code == DER_NONEXIST else None
-            if found is None:
+            if error.code != DER_NONEXIST:
                 raise
-            return arrays_dataset(*found, given, dropped, decoding)
+            if (found := arrays_at(location, snapshot)) is not None:
+                return arrays_dataset(*found, given, dropped, decoding)
+            if any(one.kind == "zarr_group" for one in openers_at(location)):
+                if given or steps is not None:
+                    raise Error(
+                        DER_INVAL, f"{location}: this is a Zarr group, which takes no steps= and no dims="
+                    ) from None
+                return _zarr_dataset(location, snapshot, dropped, decoding)
+            raise
         return _stream_dataset(source, steps, given, dropped, decoding)
+
+
+def _zarr_dataset(
+    location: str, snapshot: int, dropped: frozenset[str], decoding: dict[str, Any]
+) -> xr.Dataset:
+    from xarray.backends.zarr import ZarrBackendEntrypoint
+
+    from stepstore.zarr import Store  # needs zarr
+
+    store = Store(location, read_only=True, snapshot=snapshot or None)
+    # Not consolidated: our metadata are read as quickly, and a group that is not warns of it.
+    options: dict[str, Any] = {**decoding, "consolidated": False, "drop_variables": sorted(dropped)}
+    return ZarrBackendEntrypoint().open_dataset(store, **options)  # type: ignore[arg-type]
 
 
 def _stream_dataset(
