@@ -21,8 +21,9 @@ from stepstore.paths import PRELOAD, daos_root, fdb5_directories, plugin_directo
 
 _EPILOG = (
     "Exit codes: 0 done; 1 failure; 2 wrong usage; 3 not found; 4 damage found; 130 interrupted.  A "
-    "LOCATION is POOL, POOL/CONTAINER, POOL/CONTAINER/STREAM, POOL/CONTAINER/HI.LO (an object) or "
-    "POOL/CONTAINER/HI.LO/KEY. POOL is a directory, local:LABEL or rados://CEPHPOOL/NAMESPACE."
+    "LOCATION is POOL, POOL/CONTAINER, POOL/CONTAINER/NAME (of a stream, array, Zarr group or blob), "
+    "POOL/CONTAINER/STREAM/VARIABLE, POOL/CONTAINER/HI.LO (an object) or POOL/CONTAINER/HI.LO/KEY. POOL is a "
+    "directory, local:LABEL, shared:DIRECTORY or rados://CEPHPOOL/NAMESPACE; stepstore:// may stand before."
 )
 
 _PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}

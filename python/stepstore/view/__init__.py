@@ -16,6 +16,7 @@ from stepstore import _core
 from stepstore.buffers import unescape
 from stepstore.errors import DER_INVAL, DER_NONEXIST, DER_NOSYS, Error
 from stepstore.kinds import (
+    ARRAYS_HI,
     FIELDS_HI,
     FIELDS_ROOT,
     INDEX_HI,
@@ -80,6 +81,8 @@ class PoolNode(Node):
         finally:
             handle.close()
         for name, uuid in found:
+            if name == FIELDS_ROOT and not everything:
+                continue  # it names the datasets, which are listed themselves
             yield ContainerNode(self.location, name, self._snapshot, uuid)
 
 
@@ -148,8 +151,6 @@ class ContainerNode(Node):
         inside = self.inside
         hidden: set[ObjectId] = set()
         if not everything:
-            if self.name == FIELDS_ROOT:
-                hidden.add(_main(inside))
             if names := array_names(inside.container):
                 hidden = {_core.array_head(inside.container._handle, name) for name in ["", *names]}
         found = [(ObjectId(one["hi"], one["lo"]), one) for one in inside.objects()]
@@ -162,8 +163,21 @@ class ContainerNode(Node):
         if _FEW < len(wanted) > len(found) // 2:
             with contextlib.suppress(Error):  # of one that is damaged: it says so itself
                 sized = {(one["hi"], one["lo"]): one for one in inside.objects(sizes=True)}
+        with_arrays = ARRAYS_HI in {one["hi"] & 0xFFFFFFFF for _, one in found}
         for oid, one in wanted:
+            if with_arrays and not everything and self._is_removed_array(oid, one["type"]):
+                continue
             yield ObjectNode(inside, oid, one["type"], sized.get((one["hi"], one["lo"])))
+
+    def _is_removed_array(self, oid: ObjectId, kind: str) -> bool:
+        """Its head stays, under an id that is made of its name."""
+        if kind != "key_value" or user_half(oid) == 0:
+            return False
+        with contextlib.suppress(Error):  # what is wrong with it, its own listing says
+            with self.inside.container.key_value(oid, read_only=True) as values:
+                header = values.get("header")
+            return header is not None and bool(_core.array_header(header)["removed"])
+        return False
 
     def used(self) -> int:
         if self.kind != "dataset":
@@ -221,6 +235,10 @@ def look(pool: str, container: str = "", rest: str = "", snapshot: str | None = 
     inside = node.inside
     if not rest:
         return node
+    if node.kind == "dataset":
+        for one in node.children():
+            if one.name == rest:
+                return one
     if (parsed := _core.parse_object(rest)) is not None:
         hi, lo, key = parsed
         told = _core.container_object(pool, container, ObjectId(hi, lo), inside.epoch)
