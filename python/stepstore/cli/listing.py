@@ -190,9 +190,13 @@ def _cells(row: _Row, long: bool) -> tuple[str, ...]:
     )
 
 
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
 def _size(told: dict[str, Any]) -> str:
     if "keys" in told:
-        return f"{told['keys']} keys"
+        return f"{told['keys']} keys" if told["keys"] != 1 else "1 key"
     if "cell_size" in told and "size" in told:
         return human_bytes(told["size"] * told["cell_size"])
     if "bytes" in told:
@@ -208,9 +212,13 @@ def _details(row: _Row) -> str:
         chunk = human_bytes(told["cell_size"] * told["chunk_size"])
         words.append(f"{told['size']} cells of {told['cell_size']} B, {chunk} chunks")
     if row.kind == "stream":
-        words += [f"{told['variables']} variables", told["layout"], "ended" if told["ended"] else "not ended"]
+        words += [
+            _counted(told["variables"], "variable"),
+            told["layout"],
+            "ended" if told["ended"] else "not ended",
+        ]
     if "blocks" in told:
-        words.append(f"{told['blocks']} blocks, {told['object_class']}")
+        words.append(f"{_counted(told['blocks'], 'block')}, {told['object_class']}")
     if told.get("grows_along") is not None:
         words.append(f"grows along dimension {told['grows_along']}")
     if row.kind == "variable" and "kind" in told:
@@ -287,7 +295,7 @@ def _in_a_tree(row: _Row) -> str:
     _, _, dtype, shape, steps, size, *_ = _cells(row, False)
     words = [row.kind.replace("_", " "), dtype, shape]
     if steps:
-        words.append(f"{steps} steps" if steps != "1" else "1 step")
+        words.append(_counted(row.facts["steps"], "step"))
     if row.error:
         words.append(row.error.name)
     return ", ".join(word for word in [*words, size] if word)
