@@ -45,7 +45,7 @@ def test_the_command_line_makes_looks_checks_and_compacts(tmp_path: Path) -> Non
     with stepstore.Pool.connect(str(pool)) as opened, opened.create_container("keys") as box:
         for number in range(20):
             box.key_value(1).put(f"key-{number}", b"value")
-    assert "U" in command("ls", pool)
+    assert "default/main/U" in command("ls", "-r", pool)
     assert "damage" not in command("pool", "check", pool).replace("no damage", "")
     command("pool", "check", "--repair", pool)
     assert "files and directories" in command("pool", "query", pool)
