@@ -37,6 +37,8 @@ _COMMANDS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "steps": ("steps", "steps", {}),
     "rm": ("steps", "remove", {}),
     "copy": ("copy", "copy", {}),
+    "export": ("exchange", "export", {}),
+    "import": ("exchange", "import_", {}),
     "report": ("report", "report", {}),
     "bench": ("bench", "bench", _PASSED_ON),
     "simulate": ("simulate", "simulate", _PASSED_ON),

@@ -4,27 +4,17 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
-from rich.progress import (
-    BarColumn,
-    DownloadColumn,
-    Progress,
-    TextColumn,
-    TimeRemainingColumn,
-    TransferSpeedColumn,
-)
 
 from stepstore import _core
 from stepstore.cli.address import resolve
 from stepstore.cli.common import JsonOption, emit, on_interrupt, usage_error, warn
-from stepstore.console import Settings, human_bytes, human_time
+from stepstore.cli.progress import Bar
+from stepstore.console import human_bytes, human_time
 from stepstore.copying import bp, fdb, pools
 from stepstore.copying.task import Options, Place, Report
-
-if TYPE_CHECKING:
-    from typing import Self
 
 
 def copy(
@@ -69,7 +59,7 @@ def copy(
         usage_error("--request chooses fields of an FDB: give fdb:CONFIG.yaml as SRC")
     started = time.monotonic()
     report = Report()
-    with on_interrupt(lambda: _left(target, dry_run, report)), _Bar() as bar:
+    with on_interrupt(lambda: _left(target, dry_run, report)), Bar("copying") as bar:
         report.progress = bar.move
         if fdb.is_source(source):
             fdb.copy(source, _pool_of(target), request, options, report)
@@ -121,37 +111,6 @@ def _summary(value: dict[str, Any]) -> str:
         f"copied {value['source']} to {value['target']}: {value['objects']} objects, "
         f"{human_bytes(value['bytes'])} ({rate}), {verified}"
     )
-
-
-class _Bar:
-    """Bytes copied and compared of all, rate and time left; on a terminal only."""
-
-    def __init__(self) -> None:
-        self._progress = Progress(
-            TextColumn("copying"),
-            BarColumn(),
-            DownloadColumn(binary_units=True),
-            TransferSpeedColumn(),
-            TimeRemainingColumn(),
-            console=Settings.err,
-            transient=True,
-            disable=not Settings.err.is_terminal,
-        )
-        self._task = self._progress.add_task("copy", total=None)
-        self._expected = self._done = 0
-
-    def move(self, expected: int, done: int) -> None:
-        self._expected += expected
-        self._done += done
-        # The bytes of key-values are not known before.
-        self._progress.update(self._task, total=max(self._expected, self._done), completed=self._done)
-
-    def __enter__(self) -> Self:
-        self._progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._progress.stop()
 
 
 # ---- what the locations name

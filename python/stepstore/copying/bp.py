@@ -1,32 +1,20 @@
-"""BP4 and BP5 files, through ADIOS2, into a stream of steps.
-
-The steps go to a stream of another name, which says that it is a copy at work. When all are there, and
-compared, its record gets the stream's name. So nobody takes a half of it for the whole. A step is whole or
-not there: a copy that is begun again goes on after the last one.
-"""
+"""BP4 and BP5 files, through ADIOS2, into a stream of steps. at_work.py has the protocol."""
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
-import functools
 import importlib.util
 import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from stepstore import _core
+from stepstore.copying.at_work import make_stream
 from stepstore.copying.task import Options, Place, Report
-from stepstore.copying.mark import Mark
-from stepstore.copying.pools import made_pool
-from stepstore.errors import DER_EXIST, DER_NONEXIST, DER_NOSYS, Error
+from stepstore.errors import DER_NONEXIST, DER_NOSYS, Error
 from stepstore.paths import COPY, plugin_directory
-from stepstore.kinds import LEASES_HI, STREAMS_HI, stream_names
 from stepstore.steps import open_steps
-from stepstore.store import Container
-
-_AT_WORK = " (copy at work)"
 
 
 def is_source(location: str) -> bool:
@@ -80,36 +68,12 @@ def copy(source: Path, destination: Place, options: Options, report: Report) -> 
         report.bytes = size
         return
     library = _library()
-    with contextlib.ExitStack() as stack:
-        pool = stack.enter_context(made_pool(destination.pool))
-        container = stack.enter_context(pool.open_or_create_container(destination.container))
-        mark = stack.enter_context(contextlib.closing(Mark(container, destination.stream, str(destination))))
-        identity = {"id": str(source.absolute()), "text": str(source)}
-        report.resumed = mark.find(identity, options.take_over)
-        if not report.resumed:
-            refuse = functools.partial(_refuse_to_overwrite, source, destination, container)
-            refuse()
-            mark.begin(refuse, source=identity)
-        if mark.state.get("phase") != "published":
-            report.expect(size * (2 if options.verify else 1))
-            at_work = destination.stream + _AT_WORK
-            _fill(library, source, Place(destination.pool, destination.container, at_work), options, report)
-            pool.sync()
-            _rename(container, at_work, destination.stream)
-            mark.put(phase="published")
-        _forget(container, destination.stream + _AT_WORK)
-        mark.remove()
-        pool.sync()
-    report.streams = 1
 
+    def fill(place: Place) -> None:
+        report.expect(size * (2 if options.verify else 1))
+        _fill(library, source, place, options, report)
 
-def _refuse_to_overwrite(source: Path, destination: Place, container: Container) -> None:
-    if destination.stream in stream_names(container):
-        raise Error(
-            DER_EXIST,
-            f"copy {source} to {destination}: there is such a stream: give another destination, or remove "
-            "it with 'stepstore rm'",
-        )
+    make_stream({"id": str(source.absolute()), "text": str(source)}, destination, options, report, fill)
 
 
 def _fill(library: ctypes.CDLL, source: Path, place: Place, options: Options, report: Report) -> None:
@@ -126,28 +90,15 @@ def _fill(library: ctypes.CDLL, source: Path, place: Place, options: Options, re
             f"{source} is being written, or was not closed: the {done.steps} steps are copied that are whole"
         )
     if options.verify:
-        _call(library, "stepstore_adios2_compare_file", file, stream, moved=report.was_compared)
+        compare(source, place, report)
 
 
-def _rename(container: Container, at_work: str, name: str) -> None:
-    with container.key_value(container.object_id(0, STREAMS_HI)) as streams:
-        record = streams.get(at_work)
-        if record is None or streams.put_if(name, record, None):
-            return
-        # Put by this copy before it died, and maybe appended to since: its first segment is the same.
-        first, there = (
-            _core.stream_record(one, name)["segments"][0]["first"] for one in (record, streams[name])
-        )
-        if first != there:
-            raise Error(
-                DER_EXIST,
-                f"another program has made the stream {name} while it was copied to: give another "
-                "destination, or remove that",
-            )
-
-
-def _forget(container: Container, at_work: str) -> None:
-    with container.key_value(container.object_id(0, STREAMS_HI)) as streams:
-        streams.remove(at_work)
-    with container.key_value(container.object_id(0, LEASES_HI)) as leases:
-        leases.remove(at_work)
+def compare(source: Path, place: Place, report: Report) -> None:
+    """A file with a stream that is there. DER_CSUM: the first difference."""
+    _call(
+        _library(),
+        "stepstore_adios2_compare_file",
+        str(source).encode(),
+        str(place).encode(),
+        moved=report.was_compared,
+    )

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from stepstore.xarray_backend.conventions import Conventions, Dimensions, short, sort_out
+from stepstore.xarray_backend.conventions import STEPS, Conventions, Dimensions, short, sort_out
 from stepstore.xarray_backend.lazy import JoinedArray, NDArray, Stored, StreamArray
 from stepstore.xarray_backend.sources import OpenStream, Source
 from stepstore.xarray_backend.survey import Box, Chunks, Seen, Selection, chosen_steps, chunks_of, survey
@@ -60,6 +60,7 @@ class _Builder:
         end = len(stream.steps)
         self._numbers = chosen_steps(stream.steps, end, selection)
         self._one_step = isinstance(selection, int | np.integer)
+        self._has_steps = True
         self._seen = survey(stream, self._numbers, dropped)
         last = self._numbers[-1] if self._numbers else None
         attributes = {} if last is None else stream.steps.attributes(last)
@@ -87,11 +88,15 @@ class _Builder:
 
     # ---- steps
     def _place_steps(self) -> None:
-        """The dimension `step` and its coordinate: the stream's own variable `step`, where every step has
-        this number, else the numbers of the steps."""
+        """The dimension of the steps, usually `step`, and its coordinate: the stream's own variable of this
+        name, where every step has this number, else the numbers of the steps."""
         self._labels: dict[int, Any] = {number: number for number in self._numbers}
-        self._step = _STEP
-        own = next((seen for seen in self._seen if seen.name == _STEP), None)
+        said = self._conventions.rest.pop(STEPS, _STEP)
+        self._step = said if isinstance(said, str) and said else _STEP
+        if said == "" and len(self._numbers) == 1:  # more have been appended else
+            self._has_steps = False
+            return
+        own = next((seen for seen in self._seen if seen.name == self._step), None)
         values: NDArray = np.array(self._numbers, dtype=np.int64)
         if own is not None:
             if own.kind == "global value" and own.steps == self._numbers and own.dtype.kind in "iuf":
@@ -99,7 +104,10 @@ class _Builder:
                 self._labels = dict(zip(self._numbers, own.values, strict=True))
             else:
                 self._step = "stream_step"
-        attributes = self._conventions.attributes(_STEP) if self._step == _STEP else {}
+        elif self._step != _STEP:  # a file's dimension, which had no coordinate
+            self._dimensions.sizes[self._step] = len(values)
+            return
+        attributes = {} if self._step == "stream_step" else self._conventions.attributes(self._step)
         self._coordinate(self._step, values, attributes)
 
     def _coordinate(self, name: str, values: NDArray, attributes: Mapping[str, Any]) -> None:
@@ -112,7 +120,7 @@ class _Builder:
 
     def _step_dimension(self, seen: Seen) -> str | None:
         """None: it has no dimension of steps, since one step is wanted, or only the first of all has it."""
-        if self._one_step:
+        if self._one_step or not self._has_steps:
             return None
         known = self._given.steps.get(seen.name)
         if known is None:

@@ -13,6 +13,8 @@ from stepstore.steps import Attribute
 
 # Attributes of a variable that name its dimensions: texts, or one text with spaces or commas between them.
 DIMENSIONS = ("__xarray_dimensions__", "_ARRAY_DIMENSIONS", "dimensions")
+# An attribute of a stream: the name of the dimension of its steps. "": its one step has no dimension.
+STEPS = "__xarray_steps__"
 
 Attributes = dict[str, Any]
 

@@ -12,7 +12,7 @@ import xarray as xr
 from stepstore.errors import DER_INVAL, DER_NONEXIST, Error
 from stepstore.steps import open_steps
 from stepstore.writer import Writer, WriterStep
-from stepstore.xarray_backend.conventions import DIMENSIONS
+from stepstore.xarray_backend.conventions import DIMENSIONS, STEPS
 
 STEP = "step"
 # Attributes by which xarray makes other values of what is stored.
@@ -48,6 +48,8 @@ def write_dataset(dataset: xr.Dataset, location: str, append: bool, options: Map
                 _refuse_other_values(location, str(name), variable, there)
         for name, value in attributes.items():
             writer.set_attribute(str(name), value)
+        if STEP not in dataset.dims:
+            writer.set_attribute(STEPS, "")
         for name, variable in variables.items():
             _describe(writer, str(name), variable)
         for number in range(dataset.sizes.get(STEP, 1)):

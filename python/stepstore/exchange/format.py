@@ -1,0 +1,43 @@
+"""What a format of files is: how its tables are written and read, and what is left by a kill."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from stepstore.errors import DER_NOSYS, Error
+from stepstore.exchange.table import Array, Box, Entry, Table
+
+
+class TableWriter(Protocol):
+    """Gets the pieces of every variable in their order."""
+
+    def write(self, entry: Entry, start: Box, values: Array) -> None: ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Format:
+    """check: raises what the format cannot keep, by the name of the variable. create: (path, table, resumed).
+    resumable: pieces that were written stay after a kill. is_one: whether a path holds this format."""
+
+    name: str
+    ending: str
+    resumable: bool
+    check: Callable[[Table], None]
+    create: Callable[[Path, Table, bool], TableWriter]
+    open: Callable[[Path], Table]
+
+
+def library(name: str, extra: str) -> Any:
+    """DER_NOSYS: it is not installed."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise Error(
+            DER_NOSYS, f"this format needs the package {name}: python -m pip install 'stepstore[{extra}]'"
+        ) from error

@@ -1,0 +1,171 @@
+"""Exports: what a location holds, as files of another format. part.py has the protocol."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from stepstore.copying.task import Report
+from stepstore.errors import DER_CSUM, DER_EXIST, DER_INVAL, Error
+from stepstore.exchange import bp_files
+from stepstore.exchange.bp_files import BpSource
+from stepstore.exchange.format import Format
+from stepstore.exchange.formats import BP, TABLES, format_of
+from stepstore.exchange.part import Part
+from stepstore.exchange.source import Stored
+from stepstore.exchange.table import Different, compare, pieces
+from stepstore.xarray_backend.survey import Selection
+
+
+@dataclass
+class Export:
+    """location: of a stream, or of arrays by name. steps, variables: what is wanted, None and (): all."""
+
+    location: str
+    destination: Path
+    format: str = ""
+    variables: Collection[str] = ()
+    steps: Selection = None
+    replace: bool = False
+    report: Report = field(default_factory=Report)
+
+    def run(self) -> bool:
+        """Whether something was written; else the same data were there already. Errors: DER_EXIST: something
+        else is there. DER_INVAL: what the format cannot keep, by its name. DER_BUSY: another process exports
+        to this place. DER_CSUM: what was written differs from the source."""
+        name = format_of(str(self.destination), self.format)
+        job = _BpJob(self) if name == BP else _TableJob(self, TABLES[name])
+        try:
+            if os.path.lexists(self.destination):
+                if not self.replace:
+                    self._refuse_other(job)
+                    return False
+                self._refuse_to_replace()
+            self.destination.absolute().parent.mkdir(parents=True, exist_ok=True)
+            with Part(self.destination) as part:
+                self._make(job, part, name)
+        finally:
+            job.close()
+        return True
+
+    def _refuse_other(self, job: _TableJob | _BpJob) -> None:
+        """What is there may be this export, whole."""
+        try:
+            job.compare(self.destination, Report())
+        except KeyboardInterrupt:
+            raise
+        except Exception as error:  # noqa: BLE001  any file may be there
+            told = f" ({error.difference})" if isinstance(error, Different) else ""
+            raise Error(
+                DER_EXIST,
+                f"export to {self.destination}: it exists, and holds something else{told}: give another "
+                "destination, or --replace",
+            ) from error
+
+    def _refuse_to_replace(self) -> None:
+        """A directory that is no file of a format is somebody's work."""
+        if self.destination.is_dir():
+            try:
+                format_of(str(self.destination / "."))
+            except Error:
+                raise Error(
+                    DER_EXIST,
+                    f"export to {self.destination}: it is a directory of something else: remove it yourself, "
+                    "or give another destination",
+                ) from None
+
+    def _make(self, job: _TableJob | _BpJob, part: Part, name: str) -> None:
+        identity = {**job.identity, "format": name, "variables": sorted(self.variables)}
+        self.report.resumed = part.begin(identity, resumable=job.resumable)
+        try:
+            self.report.expect(2 * job.size)
+            job.fill(part)
+            try:
+                job.compare(part.data, self.report)
+            except Error as error:
+                if error.code == DER_CSUM:
+                    part.empty()  # the next run writes all of it again
+                raise
+        except BaseException:
+            if not job.resumable:
+                with contextlib.suppress(OSError):
+                    part.remove()
+            raise
+        part.publish(replace=self.replace)
+
+
+class _TableJob:
+    def __init__(self, export: Export, format: Format):
+        self._format, self._report = format, export.report
+        self.resumable = format.resumable
+        self._table = Stored(export.location, export.steps, export.variables)
+        format.check(self._table)
+        self.identity: dict[str, Any] = self._table.identity
+        self.size = sum(entry.size for entry in self._table.entries)
+
+    def fill(self, part: Part) -> None:
+        done = part.done if self._report.resumed else 0
+        writer = self._format.create(part.data, self._table, self._report.resumed)
+        try:
+            number = 0
+            for entry in self._table.entries:
+                for start, count in pieces(entry):
+                    number += 1
+                    values = None
+                    if number > done:
+                        values = self._table.read(entry, start, count)
+                        writer.write(entry, start, values)
+                        if self.resumable:
+                            part.done = number
+                        self._report.copied(values.size * entry.element_size)
+                self._report.objects += 1
+        finally:
+            writer.close()
+
+    def compare(self, path: Path, report: Report) -> None:
+        with contextlib.closing(self._format.open(path)) as written:
+            compare(self._table, written, str(path), report.was_compared)
+
+    def close(self) -> None:
+        self._table.close()
+
+
+class _BpJob:
+    resumable = True
+
+    def __init__(self, export: Export):
+        self._report = export.report
+        try:
+            self._source = BpSource(export.location, export.steps, export.variables)
+        except Error as error:
+            if error.name == "DER_NONEXIST" and "variable" not in error.message:
+                raise Error(
+                    error.code,
+                    f"{error.message}; BP files are made of streams: export arrays to NAME.nc, NAME.zarr or "
+                    "NAME.npy",
+                ) from error
+            raise
+        self.identity: dict[str, Any] = self._source.identity
+        self.size = self._source.size
+
+    def fill(self, part: Part) -> None:
+        done = min(part.done, bp_files.steps_of(part.data)) if self._report.resumed else 0
+        if not self._source.numbers:
+            raise Error(DER_INVAL, f"{self._source.steps.location}: there are no steps to export")
+
+        def ended(count: int) -> None:
+            part.done = count
+
+        if done < len(self._source.numbers):
+            bp_files.fill(self._source, part.data, done, self._report.copied, ended)
+        self._report.objects += len(self._source.numbers) - done
+
+    def compare(self, path: Path, report: Report) -> None:
+        bp_files.compare(self._source, path, str(path), report.was_compared)
+
+    def close(self) -> None:
+        self._source.close()
