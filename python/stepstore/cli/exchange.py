@@ -183,7 +183,8 @@ def _summary(value: dict[str, Any], word: str) -> str:
     rate = f"{human_time(seconds)}, {human_bytes(value['bytes'] / max(seconds, 1e-9))}/s"
     told = "compared with the source" if value["verified"] else "not compared with the source"
     again = "; it went on after an interruption" if value["resumed"] else ""
-    return f"{done} {value['source']} to {value['target']}: {human_bytes(value['bytes'])} ({rate}), {told}{again}"
+    what = f"{done} {value['source']} to {value['target']}"
+    return f"{what}: {human_bytes(value['bytes'])} ({rate}), {told}{again}"
 
 
 # ---- options

@@ -47,8 +47,7 @@ def format_of(path: str, given: str = "") -> str:
     none of these."""
     if given:
         return given
-    inside = next((name for file, name in _INSIDE.items() if (Path(path) / file).exists()), "")
-    found = inside or _ENDINGS.get(Path(path).suffix.lower(), "")
+    found = format_inside(path) or _ENDINGS.get(Path(path).suffix.lower(), "")
     if not found:
         raise Error(
             DER_INVAL,
@@ -56,3 +55,8 @@ def format_of(path: str, given: str = "") -> str:
             f"{'|'.join(NAMES)}",
         )
     return found
+
+
+def format_inside(directory: str) -> str:
+    """The name of the format that a directory is of; "": of none."""
+    return next((name for file, name in _INSIDE.items() if (Path(directory) / file).exists()), "")

@@ -86,8 +86,8 @@ class _BpJob:
         if task.variables or task.steps or task.along or task.replace:
             raise Error(
                 DER_INVAL,
-                f"{task.source}: a BP file is imported whole, to a new stream: leave out --variables, --steps, "
-                "--along and --replace",
+                f"{task.source}: a BP file is imported whole, to a new stream: leave out --variables, "
+                "--steps, --along and --replace",
             )
 
     def run(self) -> None:
@@ -266,8 +266,8 @@ class _Variable:
         if entry.is_text and shape:
             raise Error(
                 DER_INVAL,
-                f"{what} is an array of texts, and a step has single ones: choose others with --variables, or "
-                "the dimension of the texts with --along",
+                f"{what} is an array of texts, and a step has single ones: choose others with --variables, "
+                "or the dimension of the texts with --along",
             )
         if not entry.is_text and entry.dtype not in _STORED:
             raise Error(

@@ -14,7 +14,7 @@ from stepstore.errors import DER_CSUM, DER_EXIST, DER_INVAL, Error
 from stepstore.exchange import bp_files
 from stepstore.exchange.bp_files import BpSource
 from stepstore.exchange.format import Format
-from stepstore.exchange.formats import BP, TABLES, format_of
+from stepstore.exchange.formats import BP, TABLES, format_inside, format_of
 from stepstore.exchange.part import Part
 from stepstore.exchange.source import Stored
 from stepstore.exchange.table import Different, compare, pieces
@@ -68,15 +68,12 @@ class Export:
 
     def _refuse_to_replace(self) -> None:
         """A directory that is no file of a format is somebody's work."""
-        if self.destination.is_dir():
-            try:
-                format_of(str(self.destination / "."))
-            except Error:
-                raise Error(
-                    DER_EXIST,
-                    f"export to {self.destination}: it is a directory of something else: remove it yourself, "
-                    "or give another destination",
-                ) from None
+        if self.destination.is_dir() and not format_inside(str(self.destination)):
+            raise Error(
+                DER_EXIST,
+                f"export to {self.destination}: it is a directory of something else: remove it yourself, or "
+                "give another destination",
+            )
 
     def _make(self, job: _TableJob | _BpJob, part: Part, name: str) -> None:
         identity = {**job.identity, "format": name, "variables": sorted(self.variables)}
