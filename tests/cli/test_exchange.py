@@ -61,6 +61,7 @@ def pool(tmp_path_factory):
                     step.put("uneven", np.arange(size) + n, local=True)
                     step.put("loc", np.arange(3) + size, local=True)
                 step["grow"] = np.arange(2 + n)
+                step.put("own text", "t", local=True)
     with stepstore.Writer(place / "default/long") as writer:
         for n in range(6):
             with writer.step() as step:
@@ -99,7 +100,9 @@ def test_a_stream_of_every_kind_comes_back_the_same(pool, tmp_path, ending):
     assert written and report.bytes == report.compared > 0
     assert os.listdir(tmp_path) == [file.name]
     assert imported(file, tmp_path / "pool")[0]
-    before = xr.open_dataset(pool / "default/kinds", engine="stepstore", drop_variables=["uneven"]).load()
+    before = xr.open_dataset(
+        pool / "default/kinds", engine="stepstore", drop_variables=["uneven", "own text"]
+    ).load()
     identical(before, opened(tmp_path / "pool/default" / file.name))
     assert not export(tmp_path / "pool/default" / file.name, file)[0], "the file is another one"
     assert not imported(file, tmp_path / "pool")[0], "the stream is another one"
@@ -125,7 +128,7 @@ def test_a_bp_file_has_the_steps_and_blocks_of_the_stream(pool, tmp_path):
             name: str(one.value) for name, one in new.attributes().items()
         }
         for step in range(3):
-            assert set(new.variables(step)) == set(old.variables(step)) - {"p"}
+            assert set(new.variables(step)) == set(old.variables(step)) - {"p", "own text"}
             for name, variable in new.variables(step).items():
                 assert (variable.kind, variable.dtype) == (
                     old.variable(name, step).kind,
@@ -204,6 +207,10 @@ def test_what_xarray_wrote_to_files_comes_back_through_a_stream(weather, tmp_pat
     with xr.open_dataset(tmp_path / "b.nc") as again, netcdf.Dataset(tmp_path / "b.nc") as raw:
         identical(found, again.load())
         assert raw.dimensions["time"].isunlimited()
+
+
+def test_the_commands_explain_themselves(cli):
+    assert "NAME.zarr" in cli("export", "--help").out and "--along" in cli("import", "--help").out
 
 
 def test_steps_variables_and_the_dimension_of_steps_can_be_chosen(cli, pool):
@@ -391,6 +398,7 @@ def test_a_changed_stream_is_exported_anew(cli):
         ("nc", "uneven", "variable 'uneven' has no place in this format: its blocks have different shapes"),
         ("zarr", "uneven", "export to FILE.bp"),
         pytest.param("bp", "p", "variable 'p' is of structs", marks=needs_adios2),
+        pytest.param("bp", "own text", "variable 'own text' has a text for each", marks=needs_adios2),
         ("nc", "q", "there is no variable 'q': there are T, "),
         ("txt", "T", "its name does not say the format"),
     ],
@@ -492,3 +500,23 @@ def test_contents_of_numpy_files_that_lie_are_refused(pool, tmp_path, contents):
     with pytest.raises(stepstore.Error, match="a.npy"):
         imported(tmp_path / "a.npy", tmp_path / "q")
     assert not (tmp_path / "q").exists()
+
+
+@pytest.mark.parametrize("notes", ["{", "[]", '{"a": 1}', '{"a": {"type": "O", "shape": [], "hex": ""}}'])
+def test_notes_of_attributes_that_lie_are_refused(tmp_path, notes):
+    with netcdf.Dataset(tmp_path / "a.nc", "w") as file:
+        file.setncattr("stepstore_attributes", notes)
+        file.createDimension("n", 2)
+        file.createVariable("x", "f8", ("n",))
+    with pytest.raises(stepstore.Error, match="the attribute stepstore_attributes is damaged"):
+        imported(tmp_path / "a.nc", tmp_path / "q")
+
+
+def test_a_stream_that_goes_on_is_exported_as_far_as_it_is(cli, tmp_path):
+    writer = stepstore.Writer(tmp_path / "q")
+    with writer.step() as step:
+        step["a"] = 1.0
+    result = cli("export", tmp_path / "q", "a.npy", "--json")
+    assert "is being written, or was not closed" in result.err
+    assert np.load(tmp_path / "a.npy/a.npy").tolist() == [1.0]
+    writer.close()

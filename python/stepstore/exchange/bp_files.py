@@ -39,7 +39,13 @@ class BpSource:
         for name in sorted(self._variables - known.keys()):
             shown = ", ".join(sorted(known)[:12])
             raise Error(DER_NONEXIST, f"{location}: there is no variable {name!r}: there are {shown}")
-        for name, (kind, _) in known.items():
+        for name, (kind, of_whom) in known.items():
+            if kind == "string" and of_whom == "local value" and (not variables or name in variables):
+                raise Error(
+                    DER_INVAL,
+                    f"{location}: variable {name!r} has a text for each writer, and ADIOS2 writes no arrays of "
+                    "texts: choose others with --variables",
+                )
             if kind == "struct" and (not variables or name in variables):
                 raise Error(
                     DER_INVAL,
@@ -52,6 +58,13 @@ class BpSource:
                     DER_INVAL,
                     f"{location}: variable {name!r} is of {kind}, which ADIOS2's Python cannot write: export "
                     "to NAME.npy, or choose others with --variables",
+                )
+        for name, value in self.attributes().items():
+            if not isinstance(value, str | list) and np.asarray(value).dtype == np.longdouble:
+                raise Error(
+                    DER_INVAL,
+                    f"{location}: attribute {name!r} is of float128, which ADIOS2's Python cannot write: export to "
+                    "NAME.npy",
                 )
 
     @property
@@ -141,12 +154,6 @@ def _put(
     name = variable.name
     for start, count, values in source.blocks(variable, number):
         if variable.type == "string":
-            if values.ndim:
-                raise Error(
-                    DER_INVAL,
-                    f"variable {name!r} has a text for each writer, and ADIOS2 writes no arrays of texts: "
-                    "choose others with --variables",
-                )
             if name not in defined:
                 defined[name] = io.DefineVariable(name)
             engine.Put(defined[name], str(values.item()))

@@ -100,6 +100,8 @@ class _TableJob:
         self._format, self._report = format, export.report
         self.resumable = format.resumable
         self._table = Stored(export.location, export.steps, export.variables)
+        if not self._table.ended:
+            _tell_of_more(export)
         format.check(self._table)
         self.identity: dict[str, Any] = self._table.identity
         self.size = sum(entry.size for entry in self._table.entries)
@@ -148,6 +150,8 @@ class _BpJob:
             raise
         self.identity: dict[str, Any] = self._source.identity
         self.size = self._source.size
+        if not self._source.steps.ended:
+            _tell_of_more(export)
 
     def fill(self, part: Part) -> None:
         done = min(part.done, bp_files.steps_of(part.data)) if self._report.resumed else 0
@@ -166,3 +170,9 @@ class _BpJob:
 
     def close(self) -> None:
         self._source.close()
+
+
+def _tell_of_more(export: Export) -> None:
+    export.report.note(
+        f"{export.location} is being written, or was not closed: the steps are exported that are whole"
+    )

@@ -12,6 +12,7 @@ import xarray as xr
 
 from stepstore.errors import DER_INVAL, DER_NONEXIST, Error
 from stepstore.exchange.table import TEXT, Array, Box, Entry, slices
+from stepstore.steps import Steps
 from stepstore.xarray_backend import StepstoreBackendEntrypoint
 from stepstore.xarray_backend.conventions import STEPS
 from stepstore.xarray_backend.follow import ENCODING, View
@@ -46,10 +47,17 @@ class Stored:
                     "FILE.bp, which keeps it, or choose others with --variables",
                 )
         dataset: Any = self._dataset[wanted]
-        found, attributes = xr.conventions.encode_dataset_coordinates(dataset)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of coordinates that CF cannot name: they are variables then
+            found, attributes = xr.conventions.encode_dataset_coordinates(dataset)
         self._variables: dict[Hashable, xr.Variable] = dict(found)
         self.attributes = {str(name): value for name, value in attributes.items()}
-        self.record = self._name_of_steps()
+        self.record: str | None = None
+        self.ended = True
+        if self._view is not None:
+            with self._view.source.opened() as stream:
+                self.ended = stream.steps.ended
+                self.record = self._name_of_steps(stream.steps)
         self.entries = [_entry(str(name), variable) for name, variable in self._variables.items()]
 
     @property
@@ -72,12 +80,9 @@ class Stored:
     def close(self) -> None:
         self._dataset.close()
 
-    def _name_of_steps(self) -> str | None:
+    def _name_of_steps(self, steps: Steps) -> str | None:
         """Of their dimension, where the stream says one, as of an import."""
-        if self._view is None or not self._view.end:
-            return None
-        with self._view.source.opened() as stream:
-            said = stream.steps.attributes(self._view.end - 1).get(STEPS)
+        said = steps.attributes(steps.first).get(STEPS) if len(steps) > steps.first else None
         return str(said.value) if said and said.value in self._dataset.dims else None
 
     def _wanted(self, variables: Collection[str], left_out: Collection[str]) -> list[Any]:
