@@ -22,6 +22,7 @@ from stepstore.exchange.table import TEXT, Array, Box, Entry, Table, pieces
 
 CONTENTS = "stepstore.json"
 _LONGEST = 255  # bytes of a file's name
+_MOST = 1 << 26  # bytes of the contents
 
 
 def check(table: Table) -> None:
@@ -108,8 +109,10 @@ class NumpyTable:
         self._path = path
         self._zip = zipfile.ZipFile(path) if path.is_file() else None
         with self._opened(CONTENTS) as file:
-            text = file.read()
+            text = file.read(_MOST + 1)
         try:
+            if len(text) > _MOST:
+                raise ValueError("it is too large")
             contents = json.loads(text)
             self.attributes = {name: notes.decoded(one) for name, one in contents["attributes"].items()}
             self._begins: dict[str, tuple[int, np.dtype[Any]]] = {}
