@@ -435,11 +435,34 @@ def test_what_a_stream_cannot_keep_is_refused_by_name(tmp_path):
         with pytest.raises(stepstore.Error, match=says) as error:
             imported(tmp_path / f"{name}.zarr", tmp_path / "q")
         assert repr(name) in str(error.value) and not (tmp_path / "q").exists()
-    with netcdf.Dataset(tmp_path / "a.nc", "w") as file:
-        file.createDimension("n", 2)
-        file.createVariable("letters", "S1", ("n",))
-    with pytest.raises(stepstore.Error, match="'letters' is of"):
-        imported(tmp_path / "a.nc", tmp_path / "q")
+    for name in ("letters", "rows"):
+        with netcdf.Dataset(tmp_path / "a.nc", "w") as file:
+            file.createDimension("n", 2)
+            kind = "S1" if name == "letters" else file.createVLType(np.int32, "row")
+            file.createVariable(name, kind, ("n",))
+        with pytest.raises(stepstore.Error, match=f"'{name}' is of"):
+            imported(tmp_path / "a.nc", tmp_path / "q")
+
+
+def test_zarr_stores_of_format_2_and_of_other_programs_are_imported(tmp_path):
+    zarr = pytest.importorskip("zarr")
+    old = zarr.open_group(tmp_path / "2.zarr", mode="w", zarr_format=2)
+    for name, values, fill in (("x", np.arange(3.0), np.nan), ("b", np.array([True, False, True]), False)):
+        made = old.create_array(f"g/{name}", data=values, fill_value=fill)
+        made.attrs["_ARRAY_DIMENSIONS"] = ["n"]
+    new = zarr.open_group(tmp_path / "3.zarr", mode="w", zarr_format=3)
+    made = new.create_array(
+        "x", data=np.arange(3, dtype=">f4"), attributes={"_FillValue": 2.0, "a": {"b": [1]}}
+    )
+    for name in ("2.zarr", "3.zarr"):
+        imported(tmp_path / name, tmp_path / "q")
+        assert not imported(tmp_path / name, tmp_path / "q")[0]
+    with stepstore.open_steps(tmp_path / "q/default/2.zarr") as steps:
+        assert steps["g/x"].tolist() == [0, 1, 2] and steps["g/b"].tolist() == [1, 0, 1]
+        assert np.isnan(steps.attributes()["g/x/_FillValue"].value)
+    with stepstore.open_steps(tmp_path / "q/default/3.zarr") as steps:
+        assert steps.attributes()["x/_FillValue"].value == np.float32(2)
+        assert steps.attributes()["x/a"].value == '{"b": [1]}'
 
 
 def test_what_is_there_is_replaced_only_if_that_is_said(cli, pool, tmp_path):

@@ -73,7 +73,10 @@ def import_(
         typer.Argument(metavar="SOURCE", help="A file of NetCDF, HDF5 or BP, a Zarr store, or NumPy files."),
     ],
     location: Annotated[
-        str, typer.Argument(metavar="LOCATION", help="POOL, POOL/CONTAINER or POOL/CONTAINER/STREAM. A missing pool is made.")
+        str,
+        typer.Argument(
+            metavar="LOCATION", help="POOL, POOL/CONTAINER or POOL/CONTAINER/STREAM. Made if missing."
+        ),
     ],
     format: _Format = "",
     variables: _Variables = None,

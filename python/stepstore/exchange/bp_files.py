@@ -43,8 +43,8 @@ class BpSource:
             if kind == "string" and of_whom == "local value" and (not variables or name in variables):
                 raise Error(
                     DER_INVAL,
-                    f"{location}: variable {name!r} has a text for each writer, and ADIOS2 writes no arrays of "
-                    "texts: choose others with --variables",
+                    f"{location}: variable {name!r} has a text for each writer, and ADIOS2 writes no arrays "
+                    "of texts: choose others with --variables",
                 )
             if kind == "struct" and (not variables or name in variables):
                 raise Error(
@@ -63,8 +63,8 @@ class BpSource:
             if not isinstance(value, str | list) and np.asarray(value).dtype == np.longdouble:
                 raise Error(
                     DER_INVAL,
-                    f"{location}: attribute {name!r} is of float128, which ADIOS2's Python cannot write: export to "
-                    "NAME.npy",
+                    f"{location}: attribute {name!r} is of float128, which ADIOS2's Python cannot write: "
+                    "export to NAME.npy",
                 )
 
     @property

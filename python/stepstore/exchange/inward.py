@@ -54,7 +54,8 @@ class Import:
             if error.code != DER_EXIST:
                 raise
             try:
-                job.compare(self.destination, Report())
+                self.report.expect(job.size)
+                job.compare(self.destination, self.report)
             except Error as other:
                 told = f" ({other.difference})" if isinstance(other, Different) else ""
                 raise Error(
@@ -77,7 +78,11 @@ class Import:
             raise
         except (OSError, ValueError, KeyError, RuntimeError, BadZipFile) as error:
             raise Error(DER_INVAL, f"{self.source}: it cannot be read as {name}: {error}") from error
-        return _TableJob(self, table)
+        try:
+            return _TableJob(self, table)
+        except BaseException:
+            table.close()
+            raise
 
 
 class _BpJob:
@@ -95,6 +100,10 @@ class _BpJob:
 
     def compare(self, place: Place, report: Report) -> None:
         bp.compare(self._task.source, place, report)
+
+    @property
+    def size(self) -> int:
+        return 0  # nothing is known of it before
 
     def close(self) -> None:
         pass
@@ -158,14 +167,14 @@ class _TableJob:
         )
 
     @property
-    def _size(self) -> int:
+    def size(self) -> int:
         return sum(
             one.rest.size * (len(self._places) if one.axis is not None else 1) for one in self._variables
         )
 
     def _fill(self, place: Place) -> None:
         verify = self._task.options.verify
-        self._task.report.expect(self._size * (2 if verify else 1))
+        self._task.report.expect(self.size * (2 if verify else 1))
         there = 0
         with contextlib.suppress(Error), open_steps(str(place)) as steps:  # none: the import begins
             there = len(steps)

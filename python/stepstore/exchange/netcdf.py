@@ -100,9 +100,13 @@ class NetcdfTable:
 
     def __init__(self, path: Path):
         self._file = library("netCDF4", "netcdf").Dataset(path, "r", auto_complex=True)
-        self.attributes = _attributes(self._file, f"{path}")
-        self._variables = dict(_walk(self._file, ""))
-        self.entries = [_entry(name, variable, f"{path}") for name, variable in self._variables.items()]
+        try:
+            self.attributes = _attributes(self._file, f"{path}")
+            self._variables = dict(_walk(self._file, ""))
+            self.entries = [_entry(name, variable, f"{path}") for name, variable in self._variables.items()]
+        except BaseException:
+            self._file.close()
+            raise
         growing = [name for name, dim in self._file.dimensions.items() if dim.isunlimited() and len(dim)]
         self.record: str | None = growing[0] if len(growing) == 1 else None
 
@@ -130,11 +134,13 @@ def _walk(group: Any, path: str) -> Iterator[tuple[str, Any]]:
 
 def _entry(name: str, variable: Any, where: str) -> Entry:
     dtype = TEXT if variable.dtype is str else variable.dtype
+    if dtype is not TEXT and type(variable.datatype).__name__ == "VLType":
+        dtype = np.dtype("V1")  # rows of different lengths, which no stream stores
     return Entry(
         name,
         tuple(variable.dimensions),
         tuple(variable.shape),
-        native(np.empty(0, dtype)).dtype if isinstance(dtype, np.dtype) else np.dtype("V1"),
+        native(np.empty(0, dtype)).dtype,
         _attributes(variable, f"{where}: variable {name!r}"),
     )
 

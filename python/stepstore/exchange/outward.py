@@ -55,7 +55,8 @@ class Export:
     def _refuse_other(self, job: _TableJob | _BpJob) -> None:
         """What is there may be this export, whole."""
         try:
-            job.compare(self.destination, Report())
+            self.report.expect(job.size)
+            job.compare(self.destination, self.report)
         except KeyboardInterrupt:
             raise
         except Exception as error:  # noqa: BLE001  any file may be there
@@ -102,7 +103,11 @@ class _TableJob:
         self._table = Stored(export.location, export.steps, export.variables)
         if not self._table.ended:
             _tell_of_more(export)
-        format.check(self._table)
+        try:
+            format.check(self._table)
+        except BaseException:
+            self._table.close()
+            raise
         self.identity: dict[str, Any] = self._table.identity
         self.size = sum(entry.size for entry in self._table.entries)
 

@@ -15,6 +15,7 @@ from stepstore.exchange import notes
 from stepstore.exchange.format import library
 from stepstore.exchange.table import TEXT, Array, Box, Entry, Table, native, same, slices
 
+_NUMBERS = "iufc"  # kinds of dtypes
 _OF_XARRAY_2 = "_ARRAY_DIMENSIONS"  # where format 2 has the names of dimensions
 
 
@@ -37,7 +38,7 @@ class ZarrWriter:
         for entry in table.entries:
             what = f"variable {entry.name!r}"
             if not entry.is_text and (
-                entry.dtype.kind not in "iufc" or entry.dtype.itemsize > 16 or entry.dtype == np.longdouble
+                entry.dtype.kind not in _NUMBERS or entry.dtype.itemsize > 16 or entry.dtype == np.longdouble
             ):
                 raise Error(
                     DER_INVAL,
@@ -111,9 +112,13 @@ def _entry(name: str, array: Any, where: str) -> Entry:
     if len(dims) != len(array.shape) or None in dims:
         dims = [f"{name}_{place}" for place in range(len(array.shape))]
     dtype = TEXT if array.dtype.kind in "OT" else np.dtype(array.dtype).newbyteorder("=")
-    if array.metadata.zarr_format == 2 and array.fill_value is not None and "_FillValue" not in attributes:
-        attributes["_FillValue"] = array.fill_value
-    elif "_FillValue" in attributes and dtype.kind in "biufc":
+    fill = attributes.get("_FillValue")
+    if array.metadata.zarr_format == 2:
+        if fill is None and array.fill_value is not None and dtype.kind in _NUMBERS:
+            attributes["_FillValue"] = array.fill_value
+    elif (
+        isinstance(fill, str | list) and dtype.kind in _NUMBERS
+    ):  # as xarray writes it; others write a number
         attributes["_FillValue"] = _filler().decode(attributes["_FillValue"], dtype)
     found = _read(attributes, dtype, f"{where}: variable {name!r}")
     if dtype == bool:
@@ -128,7 +133,7 @@ def _filler() -> Any:
 def _read(attributes: Mapping[str, Any], dtype: np.dtype[Any] | None, where: str) -> dict[str, Any]:
     found = dict(attributes)
     noted = notes.read(found.pop(notes.NOTES), where) if notes.NOTES in found else {}
-    if dtype is not None and "_FillValue" in found and dtype.kind in "biufc":
+    if dtype is not None and "_FillValue" in found and dtype.kind in _NUMBERS:
         found["_FillValue"] = np.asarray(found["_FillValue"], dtype)[()]
     return {name: noted[name] if name in noted else _value(value) for name, value in found.items()} | noted
 
