@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import stepstore
+from stepstore.copying import at_work
 from stepstore.copying.task import Place
 
 xr = pytest.importorskip("xarray")
@@ -324,7 +325,7 @@ def test_a_killed_import_continues_at_the_step(cli, pool, ending):
     assert not imported(file, cli.directory / "q")[0]
 
 
-@pytest.mark.parametrize("ending", ["nc", "npy"])
+@pytest.mark.parametrize("ending", ["nc", "npy", pytest.param("bp", marks=needs_adios2)])
 def test_ctrl_c_says_what_is_left(cli, pool, ending):
     done = interrupted(cli, 3, signal.SIGINT, "export", pool / "default/long", f"a.{ending}")
     assert done.returncode == 130 and done.stderr.count("\n") == 1 and "the same command again" in done.stderr
@@ -543,3 +544,23 @@ def test_a_stream_that_goes_on_is_exported_as_far_as_it_is(cli, tmp_path):
     assert "is being written, or was not closed" in result.err
     assert np.load(tmp_path / "a.npy/a.npy").tolist() == [1.0]
     writer.close()
+
+
+def test_an_import_that_replaces_and_dies_is_finished_by_the_next(pool, tmp_path, monkeypatch):
+    for name, variables in (("b", ["x"]), ("a", ["T"])):
+        export(pool / "default/kinds", tmp_path / f"{name}/s.nc", variables=variables)
+    imported(tmp_path / "b/s.nc", tmp_path / "q")
+
+    def die(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(at_work, "_rename", die)
+    with pytest.raises(KeyboardInterrupt):
+        imported(tmp_path / "a/s.nc", tmp_path / "q", replace=True)
+    monkeypatch.undo()
+    with pytest.raises(stepstore.Error, match="there is an unfinished copy of"):
+        imported(tmp_path / "b/s.nc", tmp_path / "q")
+    written, report = imported(tmp_path / "a/s.nc", tmp_path / "q")
+    assert written and report.resumed and report.bytes == 0
+    with stepstore.open_steps(tmp_path / "q/default/s.nc") as steps:
+        assert "T" in steps and "x" not in steps

@@ -14,7 +14,7 @@ import numpy as np
 from stepstore.copying import bp
 from stepstore.copying.at_work import make_stream
 from stepstore.copying.task import Options, Place, Report
-from stepstore.errors import DER_EXIST, DER_INVAL, DER_NONEXIST, Error
+from stepstore.errors import DER_CSUM, DER_EXIST, DER_INVAL, DER_NONEXIST, Error
 from stepstore.exchange.formats import BP, TABLES, format_of
 from stepstore.exchange.table import Array, Box, Different, Entry, Table, native, pieces, same
 from stepstore.steps import Steps, open_steps
@@ -57,6 +57,8 @@ class Import:
                 self.report.expect(job.size)
                 job.compare(self.destination, self.report)
             except Error as other:
+                if not isinstance(other, Different) and other.code != DER_CSUM:
+                    raise error from other  # an unfinished copy, say, and no stream yet
                 told = f" ({other.difference})" if isinstance(other, Different) else ""
                 raise Error(
                     DER_EXIST,
