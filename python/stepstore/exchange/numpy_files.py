@@ -23,6 +23,7 @@ from stepstore.exchange.table import TEXT, Array, Box, Entry, Table, pieces
 CONTENTS = "stepstore.json"
 _LONGEST = 255  # bytes of a file's name
 _MOST = 1 << 26  # bytes of the contents
+_MOST_OPEN = 64
 
 
 def check(table: Table) -> None:
@@ -121,7 +122,7 @@ class NumpyTable:
             raise Error(
                 DER_CSUM, f"{path}: {CONTENTS} or a file that it names is damaged: {error}"
             ) from error
-        self._last: tuple[str, IO[bytes]] | None = None
+        self._files: dict[str, IO[bytes]] = {}
 
     def _opened(self, name: str) -> IO[bytes]:
         return self._zip.open(name) if self._zip else (self._path / name).open("rb")
@@ -148,11 +149,7 @@ class NumpyTable:
         if math.prod(count[1:]) != math.prod(entry.shape[1:]) and not _is_run(count, entry.shape):
             raise Error(DER_INVAL, f"{self._path}: {entry.name!r} is read in the order of its elements")
         at = int(np.ravel_multi_index(start, entry.shape)) if start else 0
-        if not self._last or self._last[0] != entry.name:
-            if self._last:
-                self._last[1].close()
-            self._last = entry.name, self._opened(_file_of(entry.name))
-        file = self._last[1]
+        file = self._file(entry.name)
         file.seek(begin + at * dtype.itemsize)
         size = math.prod(count) * dtype.itemsize
         raw = file.read(size)
@@ -161,9 +158,18 @@ class NumpyTable:
         found = np.frombuffer(raw, dtype).reshape(count)
         return found.astype(TEXT if entry.is_text else entry.dtype, copy=False)
 
+    def _file(self, name: str) -> IO[bytes]:
+        """Stays open, since a place in a .npz is found again only from its beginning. Files of a .npz share
+        one descriptor."""
+        if name not in self._files:
+            if not self._zip and len(self._files) >= _MOST_OPEN:
+                self._files.pop(next(iter(self._files))).close()
+            self._files[name] = self._opened(_file_of(name))
+        return self._files[name]
+
     def close(self) -> None:
-        if self._last:
-            self._last[1].close()
+        for file in self._files.values():
+            file.close()
         if self._zip:
             self._zip.close()
 
