@@ -1,5 +1,5 @@
 # The commands of the README. Each does its own set-up.
-.PHONY: help demo demo-cluster demo-nodes test quick setup wheel clean
+.PHONY: help demo demo-cluster demo-nodes test quick setup wheel docs clean
 
 help:
 	@echo 'make demo   a simulation writes its steps to objects, an analysis reads them live, compared with BP5'
@@ -9,6 +9,7 @@ help:
 	@echo 'make quick  the tests that take seconds: three minutes on two cores, once all is built'
 	@echo 'make setup  only what both need: packages, .venv, the stepstore command'
 	@echo 'make wheel  manylinux wheels for the Pythons at hand, each tried, into dist/'
+	@echo 'make docs   the site with search, into build/site; it needs no network to be read'
 	@echo 'make clean  remove build/, .venv/, demo/ and dist/ (not ~/.cache/stepstore)'
 
 demo:
@@ -31,6 +32,9 @@ setup:
 
 wheel:
 	@scripts/wheel.sh
+
+docs:
+	@scripts/docs.sh
 
 clean:
 	rm -rf build .venv demo dist

@@ -44,7 +44,8 @@ requirements=("adios2==$ADIOS2_VERSION" "numpy>=1.24" "matplotlib>=3.7" "mpi4py>
     "clang-tidy==$CLANG_TIDY_VERSION" "ruff==$RUFF_VERSION" "mypy>=1.11"
     "xarray>=2024.11" "netCDF4>=1.7" "dask[array]>=2024.6" "earthkit-data>=1.0" "z3fdb==$FDB5_VERSION"
     "nbclient>=0.10" "ipykernel>=6.29" "zarr>=3.1.6" "fsspec>=2024.6" "pandas>=2.2" "pyarrow>=18"
-    "kerchunk>=0.2.7" "anndata>=0.12" "pytest-asyncio>=0.24")
+    "kerchunk>=0.2.7" "anndata>=0.12" "pytest-asyncio>=0.24"
+    "mkdocs>=1.6" "mkdocs-material>=9.7,<10" "mkdocstrings[python]>=1.0")
 stamp=$STEPSTORE_VENV/.stepstore-requirements
 wanted=$(printf '%s\n' "${requirements[@]}")
 if [[ ! -f $stamp || $(cat "$stamp") != "$wanted" ]]; then

@@ -1,0 +1,71 @@
+"""The page of all commands and their options, from the command line itself."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from typing import Any
+
+_HEAD = """\
+# All commands
+
+Made from the help texts of `stepstore` {version}. [The guide](../cli.md) explains locations, exit codes and
+the longer commands.
+
+{epilog}
+"""
+
+
+def page() -> str:
+    import stepstore
+    import typer
+    from stepstore.cli import app
+
+    top = typer.main.get_command(app)
+    context = top.make_context("stepstore", [], resilient_parsing=True)
+    parts = [_HEAD.format(version=stepstore.__version__, epilog=_text(top.epilog))]
+    parts += [_command(top, context, [name]) for name in top.list_commands(context)]
+    return "\n".join(parts)
+
+
+def _text(text: str | None) -> str:
+    """A help text as Markdown."""
+    return re.sub(r"([<*])", r"\\\1", (text or "").strip())
+
+
+def _command(group: Any, parent: Any, path: list[str]) -> str:
+    command = group.get_command(parent, path[-1])
+    context = type(parent)(command, info_name=path[-1], parent=parent)
+    lines = [f"{'#' * (len(path) + 1)} `stepstore {' '.join(path)}`", "", _text(command.help), ""]
+    if hasattr(command, "list_commands"):
+        inner = command.list_commands(context)
+        return "\n".join([*lines, *(_command(command, context, [*path, name]) for name in inner)])
+    if command.context_settings.get("ignore_unknown_options"):
+        return "\n".join([*lines, *_passed_on(path)])
+    if command.params:
+        lines += ["```text", command.get_usage(context), "```", ""]
+        lines += ["| argument or option | meaning |", "|---|---|"]
+    for one in command.params:
+        record = one.get_help_record(context)
+        if record and not getattr(one, "hidden", False):
+            meaning = _text(" ".join(record[1].split())).replace("|", r"\|")
+            lines.append(f"| {_code(record[0])} | {meaning} |")
+    return "\n".join([*lines, "", _text(command.epilog), ""])
+
+
+def _code(name: str) -> str:
+    name = re.sub(r"\s*<(bool|str)>|\s*\[required\]", "", name).strip("{}* ")
+    return "`" + name.replace("|", r"\|") + "`"
+
+
+def _passed_on(path: list[str]) -> list[str]:
+    """The help of a command that reads its words itself."""
+    done = subprocess.run(
+        [sys.executable, "-m", "stepstore", *path, "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"COLUMNS": "100", "NO_COLOR": "1", "PATH": "/usr/bin:/bin", "PYTHONPATH": ":".join(sys.path)},
+    )
+    return ["```text", done.stdout.strip(), "```", ""]

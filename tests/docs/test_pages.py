@@ -1,0 +1,111 @@
+"""The examples of documents run, in their order, as a reader would run them (pages.py)."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+from pathlib import Path
+
+import pages
+import pytest
+
+PICTURES = os.environ.get("STEPSTORE_PICTURES")  # a directory: pictures of the documents are made there
+
+# The documents whose examples run here, with what they need of this machine.
+RUN = {
+    "README.md": ("xarray", "matplotlib"),
+    "docs/start.md": (),
+    "docs/python.md": (),
+    "docs/tutorials/python.md": ("xarray", "matplotlib"),
+    "docs/tutorials/mpi.md": ("plugin", "adios2", "mpi4py", "mpirun"),
+    "docs/tutorials/fdb.md": ("fdb5", "pyfdb", "eccodes"),
+    "docs/which-store.md": (),
+    "docs/faq.md": ("xarray", "zarr"),
+    "docs/troubleshooting.md": (),
+    "docs/upgrading.md": (),
+}
+
+
+def missing(needs: tuple[str, ...]) -> list[str]:
+    """What this machine or this build does not have."""
+
+    def is_there(one: str) -> bool:
+        if one in ("plugin", "fdb5"):
+            return os.environ.get(f"STEPSTORE_TEST_{one.upper()}", "1") != "0"
+        if one == "mpirun":
+            return shutil.which(one) is not None
+        return importlib.util.find_spec(one) is not None
+
+    return [one for one in needs if not is_there(one)]
+
+
+@pytest.mark.parametrize("name", RUN)
+def test_the_examples_run(name, tmp_path):
+    if lacks := missing(RUN[name]):
+        pytest.skip(f"needs {', '.join(lacks)}")
+    page = pages.ROOT / name
+    found = pages.blocks(page.read_text(encoding="utf-8"))
+    directory = tmp_path / "work"
+    directory.mkdir()
+    session = pages.Session(page, directory, dict(os.environ))
+    try:
+        for block in found:
+            session.run(block)
+        if name == "README.md":
+            picture = Path(PICTURES or tmp_path) / "first-picture.png"
+            session.python(
+                "import matplotlib.pyplot as plt\n"
+                "plt.gcf().set_size_inches(4.6, 3.4)\n"
+                f"plt.savefig({str(picture)!r}, dpi=70, bbox_inches='tight')\n"
+                "from PIL import Image\n"  # which matplotlib needs
+                f"small = Image.open({str(picture)!r}).convert('RGB').quantize(64)\n"
+                f"small.save({str(picture)!r}, optimize=True)"
+            )
+            assert picture.stat().st_size > 5_000
+    finally:
+        session.close()
+
+
+DOCUMENT = """
+```sh
+export NAME=value
+mkdir inner && cd inner
+```
+<!-- not run: it would fail -->
+```sh
+false
+```
+```text title="file.txt"
+{text}
+```
+```python
+import os
+assert os.environ["NAME"] == "value" and os.path.basename(os.getcwd()) == "inner"
+```
+```python
+assert open("file.txt").read() == "right\\n"
+```
+```sh
+test "$(cat file.txt)" = right
+```
+"""
+
+
+@pytest.mark.parametrize("text", ["right", "wrong"])
+def test_a_block_that_fails_fails_its_page(text, tmp_path):
+    directory = tmp_path / "work"
+    directory.mkdir()
+    session = pages.Session(pages.ROOT / "docs/page.md", directory, dict(os.environ))
+    found = pages.blocks(DOCUMENT.replace("{text}", text))
+    try:
+        for block in found[:4]:
+            session.run(block)
+        for block in found[4:]:
+            if text == "right":
+                session.run(block)
+            else:
+                with pytest.raises(pages.Failed, match=r"docs/page\.md:\d+"):
+                    session.run(block)
+    finally:
+        session.close()

@@ -1,0 +1,120 @@
+"""The site: it builds without a warning, loads nothing from other hosts, and is looked at in a browser."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/cli"))
+
+import browser  # noqa: E402
+
+PICTURES = os.environ.get("STEPSTORE_PICTURES")  # a directory: pictures of the documents are made there
+TOOLS = ("mkdocs", "material", "mkdocstrings")
+missing = [one for one in TOOLS if importlib.util.find_spec(one) is None]
+pytestmark = pytest.mark.skipif(bool(missing), reason=f"needs {', '.join(missing)} (make setup)")
+needs_browser = pytest.mark.skipif(browser.programs() is None, reason="needs chromium and chromium-driver")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    place = tmp_path_factory.mktemp("site") / "site"
+    done = subprocess.run(
+        [ROOT / "scripts/docs.sh"],
+        env={"STEPSTORE_DOCS_PYTHON": sys.executable, **os.environ, "STEPSTORE_SITE": str(place)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout
+    return place
+
+
+def test_it_loads_nothing_from_other_hosts(site):
+    loaded = re.compile(r'<(?:script|link|img|iframe)\b[^>]*?(?:src|href)="(https?:)?//', re.IGNORECASE)
+    pages = list(site.rglob("*.html"))
+    assert len(pages) > 80
+    for page in pages:
+        found = loaded.search(page.read_text(encoding="utf-8"))
+        assert not found, f"{page.name}: {found[0]}"
+
+
+def test_the_pages_that_are_made_are_whole(site):
+    def text(name):
+        return re.sub(r"<[^>]+>", "", (site / "reference" / name).read_text(encoding="utf-8"))
+
+    commands = text("commands.html")
+    for words in ("stepstore steps", "stepstore pool create", "--durability process|power", "--writers N"):
+        assert words in commands
+    assert "mappings" in text("python.html") and "open_timeout" in text("python.html")
+    assert "daos_kv_put(daos_handle_t oh" in text("c/daos_kv.html")
+    assert "stepstore_arrays_open(" in text("c/arrays.html")
+    assert "there is no pool in …: create it first, or correct the path" in text("messages.html")
+
+
+def wait_for(page, script, seconds=20):
+    """The value of a script, once it is one."""
+    end = time.monotonic() + seconds
+    while not (value := page.run(script)):
+        assert time.monotonic() < end, script
+        time.sleep(0.1)
+    return value
+
+
+def picture(page, name):
+    """The window as it is seen, small."""
+    from PIL import Image
+
+    file = Path(PICTURES) / name
+    page.driver.save_screenshot(str(file))
+    Image.open(file).convert("RGB").quantize(48).save(file, optimize=True)
+
+
+LOOKS = {
+    "tutorials/python.html": "site-tutorial",
+    "which-store.html": "site-which-store",
+    "reference/commands.html": "",
+    "reference/c/arrays.html": "",
+    "reference/python.html": "",
+    "troubleshooting.html": "",
+    "index.html": "site",
+}
+
+
+@needs_browser
+def test_it_can_be_read_wide_and_on_a_phone(site, tmp_path):
+    for width in (1280, 390):
+        for name, shown in LOOKS.items():
+            with browser.opened(site / name, tmp_path / f"{width}-{Path(name).stem}", width) as page:
+                errors = [one for one in page.messages if "favicon" not in one]
+                assert not errors, name
+                assert all(one.startswith(("file:", "data:", "blob:")) for one in page.requests), name
+                wide = page.run("return document.documentElement.scrollWidth")
+                assert wide <= width, f"{name}: {wide} columns on a screen of {width}"
+                if PICTURES and shown:
+                    picture(page, f"{shown}{'-phone' if width < 500 else ''}.png")
+
+
+@needs_browser
+def test_its_search_finds_a_page_without_a_server(site, tmp_path):
+    with browser.opened(site / "index.html", tmp_path / "search") as page:
+        page.run(
+            "const box = document.querySelector('[data-md-component=search-query]');"
+            "document.querySelector('[data-md-toggle=search]').click(); box.focus(); box.value = 'snapshot';"
+            "box.dispatchEvent(new KeyboardEvent('keyup', {key: 't'}));"
+            "box.dispatchEvent(new Event('input', {bubbles: true}));"
+        )
+        found = wait_for(
+            page, "return [...document.querySelectorAll('.md-search-result__link')].map((one) => one.href)"
+        )
+        assert any("python.html" in one for one in found)
+        if PICTURES:
+            picture(page, "site-search.png")
