@@ -47,8 +47,9 @@ def on_files(files: Files, config) -> Files:
     }
     for place, text in generated.items():
         files.append(File.generated(config, place, content=text))
-    shim = Path(__file__).parent / "iframe-worker.js"
-    files.append(File.generated(config, "assets/iframe-worker.js", abs_src_path=str(shim)))
+    for name in ("iframe-worker.js", "site.css"):
+        source = Path(__file__).parent / name
+        files.append(File.generated(config, f"assets/{name}", abs_src_path=str(source)))
     return files
 
 

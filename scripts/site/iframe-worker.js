@@ -8,7 +8,6 @@ class FrameWorker extends EventTarget {
     this.frame.hidden = true;
     document.body.appendChild(this.frame);
     const inside = this.frame.contentWindow;
-    this.ready = new Promise((done) => { inside.onload = done; });
     window.addEventListener("message", (event) => {
       if (event.source === inside) {
         const told = new MessageEvent("message", { data: event.data });
@@ -27,6 +26,7 @@ class FrameWorker extends EventTarget {
       })), Promise.resolve());
     <\/script><script src="${address}"><\/script></body></html>`);
     inside.document.close();
+    this.ready = new Promise((done) => { inside.onload = done; }); // opening the document forgets listeners
   }
   postMessage(data) {
     const inside = this.frame.contentWindow;

@@ -125,7 +125,7 @@ class Session:
     def _run_shell(self, block: Block) -> None:
         state = self._tools / "state"
         script = self._tools / "block.sh"
-        keep = f'\n{{ pwd; env -0; }} >{shlex.quote(str(state))}\n'
+        keep = f"\n{{ pwd; env -0; }} >{shlex.quote(str(state))}\n"
         script.write_text(block.text + keep, encoding="utf-8")
         # Into a file: a command that the block left in the background would keep a pipe open.
         with (self._tools / "output").open("w+", encoding="utf-8", errors="replace") as output:

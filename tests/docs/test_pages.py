@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -21,10 +22,29 @@ RUN = {
     "docs/tutorials/mpi.md": ("plugin", "adios2", "mpi4py", "mpirun"),
     "docs/tutorials/fdb.md": ("fdb5", "pyfdb", "eccodes"),
     "docs/which-store.md": (),
+    "docs/xarray.md": ("plugin", "adios2", "xarray", "dask", "matplotlib"),
+    "docs/profile.md": ("plugin", "adios2"),
     "docs/faq.md": ("xarray", "zarr"),
     "docs/troubleshooting.md": (),
     "docs/upgrading.md": (),
 }
+
+# The other documents with examples: the tests that run them, or why no test does.
+ELSEWHERE = {
+    "docs/zarr.md": "blobs.zarr runs them",
+    "docs/extending.md": "the tests of the interfaces that it explains",
+    "docs/arrays.md": "install.arrays builds with pkg-config and CMake so; fortran.* run the programs",
+    "docs/fdb.md": "cli.demo_fields runs the demo; the others build from sources",
+    "docs/design/nodes-bed.md": "nodes.* use the bed",
+    "CONTRIBUTING.md": "no test: they build and test this project",
+    "docs/adios2.md": "no test: mpirun of the reader's program; plugins.* and steps.* run the settings",
+    "docs/benchmarks/data.md": "no test: a benchmark that takes minutes",
+    "docs/ceph.md": "no test: an administrator's commands on a cluster, and jobs of Slurm",
+    "docs/cli.md": "no test: forms of commands; cli.* run each command",
+    "docs/moving.md": "no test: six kinds of sources, one on a DAOS system; cli.copy* run the others",
+    "docs/nodes.md": "no test: several machines, and a job of Slurm; nodes.* run such jobs",
+}
+COMMANDS = r"^\s*(stepstore|make|mpirun|python|pip|export|cmake|eval|import|fdb-)\b"
 
 
 def missing(needs: tuple[str, ...]) -> list[str]:
@@ -38,6 +58,24 @@ def missing(needs: tuple[str, ...]) -> list[str]:
         return importlib.util.find_spec(one) is not None
 
     return [one for one in needs if not is_there(one)]
+
+
+def examples(text: str) -> list[pages.Block]:
+    """The blocks that a reader may run, also those without a language."""
+    return [
+        block
+        for block in pages.blocks(text)
+        if block.language in ("sh", "python")
+        or (not block.language and re.search(COMMANDS, block.text, re.MULTILINE))
+    ]
+
+
+def test_every_document_with_examples_is_run_or_says_why_not():
+    documents = [*pages.ROOT.glob("*.md"), *pages.ROOT.glob("docs/**/*.md")]
+    texts = {str(one.relative_to(pages.ROOT)): one.read_text(encoding="utf-8") for one in documents}
+    assert {name for name, text in texts.items() if examples(text)} == {*RUN, *ELSEWHERE}
+    for name in RUN:
+        assert all(block.language for block in examples(texts[name])), f"{name}: a block without a language"
 
 
 @pytest.mark.parametrize("name", RUN)
