@@ -91,6 +91,7 @@ class Session:
             "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
             "OMPI_MCA_rmaps_base_oversubscribe": "1",
             "OMPI_MCA_mpi_yield_when_idle": "1",
+            "OMPI_MCA_hwloc_base_binding_policy": "none",
         }
         self._python: subprocess.Popen[str] | None = None
         self._answers = -1
