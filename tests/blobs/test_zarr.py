@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import pickle
-import re
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -261,22 +260,3 @@ def test_a_url_of_the_filesystem_is_a_store(pool: str) -> None:
     array = zarr.create_array(f"stepstore://{pool}/box/u.zarr", shape=(1000,), chunks=(100,), dtype="i4")
     array[:] = np.arange(1000)
     assert np.array_equal(zarr.open_array(Store(pool + "/box/u.zarr"), mode="r")[:], np.arange(1000))
-
-
-def test_the_examples_of_the_document_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("xarray", "pandas", "pyarrow", "fsspec"):
-        pytest.importorskip(name)
-    import fsspec
-
-    fsspec.register_implementation(
-        "stepstore", "stepstore.blobs.filesystem.StepstoreFileSystem", clobber=True
-    )
-    monkeypatch.chdir(tmp_path)
-    document = (Path(__file__).parents[2] / "docs/zarr.md").read_text()
-    names: dict[str, Any] = {}
-    programs = re.findall(r"```python\n(.*?)```", document, re.DOTALL)
-    assert len(programs) == 6
-    for program in programs:
-        exec(program, names)
-    with stepstore.Pool.connect("out/run.pool") as pool:
-        assert pool.containers() == ["cases", "default", "runs", "tables"]

@@ -24,6 +24,7 @@ RUN = {
     "docs/which-store.md": (),
     "docs/xarray.md": ("plugin", "adios2", "xarray", "dask", "matplotlib"),
     "docs/profile.md": ("plugin", "adios2"),
+    "docs/zarr.md": ("zarr", "xarray", "fsspec", "pandas", "pyarrow"),
     "docs/faq.md": ("xarray", "zarr"),
     "docs/troubleshooting.md": (),
     "docs/upgrading.md": (),
@@ -31,7 +32,6 @@ RUN = {
 
 # The other documents with examples: the tests that run them, or why no test does.
 ELSEWHERE = {
-    "docs/zarr.md": "blobs.zarr runs them",
     "docs/extending.md": "the tests of the interfaces that it explains",
     "docs/arrays.md": "install.arrays builds with pkg-config and CMake so; fortran.* run the programs",
     "docs/fdb.md": "cli.demo_fields runs the demo; the others build from sources",
