@@ -7,7 +7,11 @@ from pathlib import Path
 
 _FOLDERS = ("src", "plugins", "bindings", "python")
 _SOURCES = {".cc", ".h", ".c", ".py"}
-_BEGIN = re.compile(r"\bError\(\s*-?(DER_\w+),\s*")
+# An error with a code; of the command line and of Python's own kinds, one without.
+_BEGIN = re.compile(
+    r"\bError\(\s*-?(DER_\w+),\s*|"
+    r"\braise (?:CommandError|ValueError|TypeError|FileNotFoundError|IndexError|RuntimeError)\(\s*"
+)
 _LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 
 
@@ -19,7 +23,7 @@ def sources(root: Path) -> list[str]:
 
 
 def raised(root: Path) -> dict[str, set[str]]:
-    """The messages by code; three dots stand for what is computed."""
+    """The messages by code, "" for none; three dots stand for what is computed."""
     found: dict[str, set[str]] = {}
     for text in sources(root):
         for begin in _BEGIN.finditer(text):
@@ -27,7 +31,7 @@ def raised(root: Path) -> dict[str, set[str]]:
             message = "…".join(re.sub(r"\{[^{}]*\}", "…", part) for part in parts)
             message = re.sub(r"…+", "…", message.replace('\\"', '"')).strip(" :")
             if re.search(r"[a-z]{3} [a-z]", message):
-                found.setdefault(begin[1], set()).add(message)
+                found.setdefault(begin[1] or "", set()).add(message)
     return found
 
 
@@ -53,6 +57,13 @@ def page(root: Path) -> str:
         "explains those that are met most.",
     ]
     for code, messages in sorted(raised(root).items()):
-        lines += ["", f"## {code}", "", f"In general: {meaning.get(code, code)}.", ""]
+        title = code or "Of the command line and of Python"
+        lines += [
+            "",
+            f"## {title}",
+            "",
+            f"In general: {meaning[code]}." if code else "They have no code.",
+            "",
+        ]
         lines += [f"- ``{message}``" for message in sorted(messages)]
     return "\n".join(lines) + "\n"
