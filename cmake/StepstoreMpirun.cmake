@@ -18,8 +18,8 @@ function(stepstore_mpirun out ranks)
   set(${out} ${words} ${STEPSTORE_MPIRUN_FLAGS} PARENT_SCOPE)
 endfunction()
 
-# stepstore_mpi_test(NAME RANKS COMMAND words...): a test on that many ranks. They give the cores away while they
-# wait for each other, so ctest counts at most two.
+# stepstore_mpi_test(NAME RANKS COMMAND words...): a test on that many ranks. They give the cores away while
+# they wait for each other, so ctest counts at most two.
 function(stepstore_mpi_test name ranks)
   cmake_parse_arguments(arg "" "" "COMMAND" ${ARGN})
   stepstore_mpirun(start ${ranks})
