@@ -230,6 +230,7 @@ def summary(holds: dict[str, int]) -> str:
 def look(pool: str, container: str = "", rest: str = "", snapshot: str | None = None) -> Node:
     """What a location names. Error DER_NONEXIST: there is nothing of this name."""
     if not container:
+        _core.Pool.connect(pool, True).close()  # one that was named and is not there is no damaged entry
         return PoolNode(pool, snapshot)
     node = ContainerNode(pool, container, snapshot)
     inside = node.inside
