@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import stepstore
 from stepstore.copying import at_work
-from stepstore.copying.task import Place
+from stepstore.copying.task import Options, Place
 
 xr = pytest.importorskip("xarray")
 netcdf = pytest.importorskip("netCDF4")
@@ -544,6 +544,69 @@ def test_a_stream_that_goes_on_is_exported_as_far_as_it_is(cli, tmp_path):
     assert "is being written, or was not closed" in result.err
     assert np.load(tmp_path / "a.npy/a.npy").tolist() == [1.0]
     writer.close()
+
+
+def killed_while_it_fills(monkeypatch, source, place, **options):
+    """An import that dies with one step written."""
+
+    def die(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("stepstore.exchange.inward._TableJob.compare", die)
+        with pytest.raises(KeyboardInterrupt):
+            imported(source, place, **options)
+
+
+def test_an_import_of_another_choice_does_not_go_on_with_the_first(pool, tmp_path, monkeypatch):
+    file, place = tmp_path / "s.nc", tmp_path / "q"
+    export(pool / "default/kinds", file, variables=["x", "T"])
+    killed_while_it_fills(monkeypatch, file, place, variables=["x"])
+    unverified = {"options": Options(verify=False)}
+    for other in ({"variables": ["T"]}, {"steps": slice(0, 1), "variables": ["x"]}, {}):
+        with pytest.raises(
+            stepstore.Error, match="there is an unfinished copy of .*s.nc, variables="
+        ) as error:
+            imported(file, place, **other, **unverified)
+        assert error.value.name == "DER_EXIST"
+    written, report = imported(file, place, variables=["x"])
+    assert written and report.resumed
+
+
+def test_an_import_of_a_file_that_changed_begins_anew_after_the_comparison(pool, tmp_path, monkeypatch):
+    file, place = tmp_path / "s.nc", tmp_path / "q"
+    export(pool / "default/kinds", file, variables=["x"])
+    killed_while_it_fills(monkeypatch, file, place)
+    export(pool / "default/kinds", file, variables=["T"], replace=True)
+    with pytest.raises(stepstore.Error, match="differs from the source") as error:
+        imported(file, place)
+    assert error.value.name == "DER_CSUM"
+    assert imported(file, place)[0]
+    with stepstore.open_steps(place / "default/s.nc") as steps:
+        assert "T" in steps and "x" not in steps
+
+
+def test_an_import_does_not_replace_what_another_program_made_since(pool, tmp_path, monkeypatch):
+    file, place = tmp_path / "s.nc", tmp_path / "q"
+    export(pool / "default/kinds", file, variables=["x"])
+    imported(file, place)
+
+    remove = at_work._core.remove_stream
+
+    def remove_and_die(location):
+        remove(location)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(at_work._core, "remove_stream", remove_and_die)
+        with pytest.raises(KeyboardInterrupt):
+            imported(file, place, replace=True)
+    with stepstore.Writer(place / "default/s.nc") as writer, writer.step() as step:
+        step["mine"] = 1.0
+    with pytest.raises(stepstore.Error, match="another program has made the stream"):
+        imported(file, place, replace=True)
+    with stepstore.open_steps(place / "default/s.nc") as steps:
+        assert "mine" in steps
 
 
 def test_an_import_that_replaces_and_dies_is_finished_by_the_next(pool, tmp_path, monkeypatch):

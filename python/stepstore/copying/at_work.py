@@ -15,7 +15,7 @@ from stepstore import _core
 from stepstore.copying.mark import Mark
 from stepstore.copying.pools import made_pool
 from stepstore.copying.task import Options, Place, Report
-from stepstore.errors import DER_EXIST, Error
+from stepstore.errors import DER_CSUM, DER_EXIST, Error
 from stepstore.kinds import LEASES_HI, STREAMS_HI, stream_names
 from stepstore.store import Container
 
@@ -46,12 +46,9 @@ def make_stream(
             mark.begin(refuse, source=identity)
         if mark.state.get("phase") != "published":
             at_work = destination.stream + _AT_WORK
-            fill(Place(destination.pool, destination.container, at_work))
+            _fill(fill, Place(destination.pool, destination.container, at_work))
             pool.sync()
-            if replace and mark.state.get("phase") != "replacing":
-                if destination.stream in stream_names(container):
-                    _core.remove_stream(str(destination))
-                mark.put(phase="replacing")  # what is there from now on is this one, or another program's
+            _make_way(container, destination, mark, replace)
             _rename(container, at_work, destination.stream)
             mark.put(phase="published")
         _forget(container, destination.stream + _AT_WORK)
@@ -69,16 +66,49 @@ def _refuse_to_overwrite(source: str, destination: Place, container: Container, 
         )
 
 
+def _fill(fill: Callable[[Place], None], place: Place) -> None:
+    """What differs from the source, which may have changed since a copy was interrupted, is written anew by
+    the next copy."""
+    try:
+        fill(place)
+    except Error as error:
+        if error.code == DER_CSUM:
+            with contextlib.suppress(Error):
+                _core.remove_stream(str(place))
+        raise
+
+
+def _make_way(container: Container, destination: Place, mark: Mark, replace: bool) -> None:
+    """Removes the stream that was there when the mark says so. One that another program has made since stays,
+    and _rename finds it."""
+    there = _first_number(container, destination.stream)
+    if there is None:
+        return
+    if replace and "replaces" not in mark.state:
+        mark.put(replaces=there)
+    if mark.state.get("replaces") == there:
+        _core.remove_stream(str(destination))
+
+
+def _first_number(container: Container, name: str) -> int | None:
+    """Of a stream's first segment: it is no other stream's, and stays when the stream is appended to."""
+    with container.key_value(container.object_id(0, STREAMS_HI), read_only=True) as streams:
+        record = streams.get(name)
+    return None if record is None else _first_of(record, name)
+
+
+def _first_of(record: bytes, name: str) -> int | None:
+    segments = _core.stream_record(record, name)["segments"]
+    return segments[0]["first"] if segments else None
+
+
 def _rename(container: Container, at_work: str, name: str) -> None:
     with container.key_value(container.object_id(0, STREAMS_HI)) as streams:
         record = streams.get(at_work)
         if record is None or streams.put_if(name, record, None):
             return
-        # Put by this copy before it died, and maybe appended to since: its first segment is the same.
-        first, there = (
-            _core.stream_record(one, name)["segments"][0]["first"] for one in (record, streams[name])
-        )
-        if first != there:
+        # It may have been put by this copy before it died, and appended to since.
+        if _first_of(record, name) != _first_of(streams[name], name):
             raise Error(
                 DER_EXIST,
                 f"another program has made the stream {name} while it was copied to: give another "

@@ -47,6 +47,7 @@ def decode_state(lease: _core.SeenLease) -> dict[str, Any]:
             and isinstance(state.get("name"), str)
             and isinstance(state.get("phase", ""), str)
             and _is_number(state.get("epoch", 0))
+            and _is_number(state.get("replaces", 0))
             and _all(_is_number, state.get("steps", {}))
             and _all(
                 lambda firsts: isinstance(firsts, list) and all(map(_is_number, firsts)),

@@ -14,7 +14,7 @@ import numpy as np
 
 from stepstore.errors import DER_INVAL, DER_NONEXIST, Error
 from stepstore.exchange.format import library
-from stepstore.exchange.table import Different, same
+from stepstore.exchange.table import Different, same, same_attribute, unknown_variable
 from stepstore.steps import Steps, open_steps
 from stepstore.variables import Variable
 from stepstore.xarray_backend.survey import Selection, chosen_steps
@@ -26,38 +26,55 @@ class BpSource:
     """A stream, and what of it is wanted."""
 
     def __init__(self, location: str | os.PathLike[str], steps: Selection, variables: Collection[str]):
-        self.steps: Steps = open_steps(location)
-        there = len(self.steps)
-        self.numbers = chosen_steps(self.steps, there, steps)
-        self._variables = set(variables)
+        try:
+            self.steps: Steps = open_steps(location)
+        except Error as error:
+            if error.code != DER_NONEXIST:
+                raise
+            raise Error(
+                error.code,
+                f"{error.message}; BP files are made of streams: export arrays to NAME.nc, NAME.zarr or "
+                "NAME.npy",
+            ) from error
+        try:
+            self.numbers = chosen_steps(self.steps, len(self.steps), steps)
+            self._variables = set(variables)
+            self._refuse(location)
+        except BaseException:
+            self.steps.close()
+            raise
         self.identity = {
             "location": self.steps.location,
             "generation": self.steps.describe()["generation"],
             "numbers": self.numbers,
         }
+
+    def _refuse(self, location: str | os.PathLike[str]) -> None:
+        """DER_INVAL: what ADIOS2's Python cannot write. DER_NONEXIST: a variable that is not there."""
         known = self.steps.definitions()
         for name in sorted(self._variables - known.keys()):
-            shown = ", ".join(sorted(known)[:12])
-            raise Error(DER_NONEXIST, f"{location}: there is no variable {name!r}: there are {shown}")
+            raise unknown_variable(location, name, known)
         for name, (kind, of_whom) in known.items():
-            if kind == "string" and of_whom == "local value" and (not variables or name in variables):
+            if self._variables and name not in self._variables:
+                continue
+            what = f"{location}: variable {name!r}"
+            if kind == "string" and of_whom == "local value":
                 raise Error(
                     DER_INVAL,
-                    f"{location}: variable {name!r} has a text for each writer, and ADIOS2 writes no arrays "
-                    "of texts: choose others with --variables",
+                    f"{what} has a text for each writer, and ADIOS2 writes no arrays of texts: choose others "
+                    "with --variables",
                 )
-            if kind == "struct" and (not variables or name in variables):
+            if kind == "struct":
                 raise Error(
                     DER_INVAL,
-                    f"{location}: variable {name!r} is of structs, which ADIOS2's Python cannot write: "
-                    "export to NAME.nc, NAME.zarr or NAME.npy, which have a variable for each field, or "
-                    "choose others with --variables",
+                    f"{what} is of structs, which ADIOS2's Python cannot write: export to NAME.nc, NAME.zarr "
+                    "or NAME.npy, which have a variable for each field, or choose others with --variables",
                 )
-            if kind == "float128" and (not variables or name in variables):
+            if kind == "float128":
                 raise Error(
                     DER_INVAL,
-                    f"{location}: variable {name!r} is of {kind}, which ADIOS2's Python cannot write: export "
-                    "to NAME.npy, or choose others with --variables",
+                    f"{what} is of {kind}, which ADIOS2's Python cannot write: export to NAME.npy, or choose "
+                    "others with --variables",
                 )
         for name, value in self.attributes().items():
             if not isinstance(value, str | list) and np.asarray(value).dtype == np.longdouble:
@@ -193,17 +210,10 @@ def compare(source: BpSource, path: Path, where: str, moved: Moved) -> None:
             attributes = file.available_attributes()
             if number == source.numbers[-1]:
                 for name, value in source.attributes().items():
-                    if name not in attributes or not _same_attribute(file.read_attribute(name), value):
+                    if name not in attributes or not same_attribute(file.read_attribute(name), value):
                         raise differ(f"attribute {name!r}")
         if (number := next(numbers, None)) is not None:
             raise differ(f"step {number} is missing")
-
-
-def _same_attribute(found: Any, value: Any) -> bool:
-    """ADIOS2 gives a list of one text or number as it gives one."""
-    if isinstance(value, str | list):
-        return [found] == [value] or list(np.atleast_1d(found)) == list(np.atleast_1d(value))
-    return same(np.atleast_1d(found), np.atleast_1d(value))
 
 
 def _compare(

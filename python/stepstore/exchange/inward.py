@@ -16,7 +16,19 @@ from stepstore.copying.at_work import make_stream
 from stepstore.copying.task import Options, Place, Report
 from stepstore.errors import DER_CSUM, DER_EXIST, DER_INVAL, DER_NONEXIST, Error
 from stepstore.exchange.formats import BP, TABLES, format_of
-from stepstore.exchange.table import Array, Box, Different, Entry, Table, native, pieces, same
+from stepstore.exchange.table import (
+    Array,
+    Box,
+    Different,
+    Entry,
+    Table,
+    holds_other,
+    native,
+    pieces,
+    same,
+    same_attribute,
+    unknown_variable,
+)
 from stepstore.steps import Steps, open_steps
 from stepstore.variables import DTYPES
 from stepstore.writer import Writer, WriterStep
@@ -51,7 +63,7 @@ class Import:
         try:
             job.run()
         except Error as error:
-            if error.code != DER_EXIST:
+            if error.code != DER_EXIST or self.replace:
                 raise
             try:
                 self.report.expect(job.size)
@@ -59,12 +71,7 @@ class Import:
             except Error as other:
                 if not isinstance(other, Different) and other.code != DER_CSUM:
                     raise error from other  # an unfinished copy, say, and no stream yet
-                told = f" ({other.difference})" if isinstance(other, Different) else ""
-                raise Error(
-                    DER_EXIST,
-                    f"import {self.source} to {self.destination}: it exists, and holds something else{told}: "
-                    "give another destination, or --replace",
-                ) from error
+                raise holds_other(f"import {self.source} to {self.destination}", other) from error
             return False
         finally:
             job.close()
@@ -137,8 +144,7 @@ class _TableJob:
     def _chosen(self, entries: list[Entry]) -> list[Entry]:
         wanted = set(self._task.variables)
         for name in sorted(wanted - {entry.name for entry in entries}):
-            shown = ", ".join(sorted(entry.name for entry in entries)[:12])
-            raise Error(DER_NONEXIST, f"{self._where}: there is no variable {name!r}: there are {shown}")
+            raise unknown_variable(self._where, name, (entry.name for entry in entries))
         return [entry for entry in entries if not wanted or entry.name in wanted]
 
     def _dimension(self, entries: list[Entry]) -> str:
@@ -158,15 +164,21 @@ class _TableJob:
         return ""
 
     def run(self) -> None:
-        identity = {"id": str(self._task.source.absolute()), "text": self._where}
         make_stream(
-            identity,
+            self._identity(),
             self._task.destination,
             self._task.options,
             self._task.report,
             self._fill,
             replace=self._task.replace,
         )
+
+    def _identity(self) -> dict[str, str]:
+        """An import of other variables, or of other steps, is another one."""
+        task = self._task
+        chosen = {"variables": sorted(set(task.variables)), "steps": task.steps, "along": task.along}
+        said = "".join(f", {name}={value}" for name, value in chosen.items() if value not in ([], None))
+        return {"id": f"{task.source.absolute()}{said}", "text": self._where + said}
 
     @property
     def size(self) -> int:
@@ -256,7 +268,7 @@ class _TableJob:
         for one in self._variables:
             wanted |= {f"{one.rest.name}/{name}": value for name, value in one.attributes.items()}
         for name in wanted.keys() | found.keys():
-            if name not in wanted or name not in found or not _same(found[name], wanted[name]):
+            if name not in wanted or name not in found or not same_attribute(found[name], wanted[name]):
                 raise Different(str(place), f"attribute {name!r}")
 
     def close(self) -> None:
@@ -310,10 +322,3 @@ def _refuse_attribute(where: str, name: str, value: Any) -> None:
             f"{where}: attribute {name!r} is of {values.dtype} with {values.ndim} dimensions, and a stream "
             "stores texts, numbers and rows of them: remove it from the file",
         )
-
-
-def _same(found: Any, value: Any) -> bool:
-    """A row of one is the same as its element."""
-    if isinstance(value, str | list) or isinstance(found, str | list):
-        return [found] == [value] or list(np.atleast_1d(found)) == list(np.atleast_1d(value))
-    return same(np.atleast_1d(found), np.atleast_1d(value))

@@ -17,7 +17,7 @@ from stepstore.exchange.format import Format
 from stepstore.exchange.formats import BP, TABLES, format_inside, format_of
 from stepstore.exchange.part import Part
 from stepstore.exchange.source import Stored
-from stepstore.exchange.table import Different, compare, pieces
+from stepstore.exchange.table import compare, holds_other, pieces
 from stepstore.xarray_backend.survey import Selection
 
 
@@ -53,19 +53,14 @@ class Export:
         return True
 
     def _refuse_other(self, job: _TableJob | _BpJob) -> None:
-        """What is there may be this export, whole."""
+        """Unless it is this export, whole."""
         try:
             self.report.expect(job.size)
             job.compare(self.destination, self.report)
         except KeyboardInterrupt:
             raise
         except Exception as error:  # noqa: BLE001  any file may be there
-            told = f" ({error.difference})" if isinstance(error, Different) else ""
-            raise Error(
-                DER_EXIST,
-                f"export to {self.destination}: it exists, and holds something else{told}: give another "
-                "destination, or --replace",
-            ) from error
+            raise holds_other(f"export to {self.destination}", error) from error
 
     def _refuse_to_replace(self) -> None:
         """A directory that is no file of a format is somebody's work."""
@@ -143,16 +138,7 @@ class _BpJob:
 
     def __init__(self, export: Export):
         self._report = export.report
-        try:
-            self._source = BpSource(export.location, export.steps, export.variables)
-        except Error as error:
-            if error.name == "DER_NONEXIST" and "variable" not in error.message:
-                raise Error(
-                    error.code,
-                    f"{error.message}; BP files are made of streams: export arrays to NAME.nc, NAME.zarr or "
-                    "NAME.npy",
-                ) from error
-            raise
+        self._source = BpSource(export.location, export.steps, export.variables)
         self.identity: dict[str, Any] = self._source.identity
         self.size = self._source.size
         if not self._source.steps.ended:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from stepstore.errors import DER_INVAL, DER_NONEXIST, Error
-from stepstore.exchange.table import TEXT, Array, Box, Entry, slices
+from stepstore.errors import DER_INVAL, Error
+from stepstore.exchange.table import TEXT, Array, Box, Entry, slices, unknown_variable
 from stepstore.steps import Steps
 from stepstore.xarray_backend import StepstoreBackendEntrypoint
 from stepstore.xarray_backend.conventions import STEPS
@@ -62,7 +62,7 @@ class Stored:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What is the same as long as the data are."""
+        """It stays the same as long as the data do."""
         if self._view is None:
             return {"location": self.location, "shapes": [[one.name, *one.shape] for one in self.entries]}
         source = self._view.source
@@ -94,10 +94,7 @@ class Stored:
         for name in variables:
             fields = sorted(one for one in known if one.startswith(f"{name}."))  # of a struct
             if name not in known and name not in left_out and not fields:
-                shown = ", ".join(sorted(known | set(left_out))[:12])
-                raise Error(
-                    DER_NONEXIST, f"{self.location}: there is no variable {name!r}: there are {shown}"
-                )
+                raise unknown_variable(self.location, name, known | set(left_out))
             wanted += [name] if name in known else fields
         return wanted
 

@@ -7,19 +7,20 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 
-from stepstore.errors import DER_CSUM, Error
+from stepstore.errors import DER_CSUM, DER_EXIST, DER_NONEXIST, Error
 
 Array = np.ndarray[Any, Any]
 Box = tuple[int, ...]
 TEXT = np.dtype(object)
 PIECE = 8 << 20  # bytes that are read, written and compared at a time
 _BYTES_OF_TEXT = 64  # as texts are counted
+_MOST_NAMED = 12
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,20 @@ class Different(Error):
         self.difference = difference
 
 
+def unknown_variable(where: object, name: str, known: Iterable[str]) -> Error:
+    shown = ", ".join(sorted(known)[:_MOST_NAMED])
+    return Error(DER_NONEXIST, f"{where}: there is no variable {name!r}: there are {shown}")
+
+
+def holds_other(what: str, error: Exception) -> Error:
+    """what: the task. error: why what is there is not its result."""
+    told = f" ({error.difference})" if isinstance(error, Different) else ""
+    return Error(
+        DER_EXIST,
+        f"{what}: it exists, and holds something else{told}: give another destination, or --replace",
+    )
+
+
 class Table(Protocol):
     """What is exported, or was: entries in an order that stays the same. record: the dimension whose places
     are records, where the format has such a one."""
@@ -104,6 +119,13 @@ def same(one: Any, other: Any) -> bool:
         return left.shape == right.shape and left.tolist() == right.tolist()
     left, right = native(left), native(right)
     return left.shape == right.shape and left.dtype == right.dtype and left.tobytes() == right.tobytes()
+
+
+def same_attribute(found: Any, value: Any) -> bool:
+    """Streams and ADIOS2 give a row of one as they give its element."""
+    if isinstance(value, str | list) or isinstance(found, str | list):
+        return list(np.atleast_1d(found)) == list(np.atleast_1d(value))
+    return same(np.atleast_1d(found), np.atleast_1d(value))
 
 
 def native(values: Array) -> Array:
