@@ -179,7 +179,7 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
         return reader
 
     def _not_found(self, path: str, key: str) -> Exception:
-        """What is there that is no file, and how it is opened. Zarr takes a file that is not there for the
+        """Says what else is there, and how it is opened. Zarr takes a file that is not there for the
         end of its search, and says less: so its search at a stream or array ends with another error."""
         location = self._strip_protocol(path)
         if more := hint(location):

@@ -10,8 +10,8 @@ import typer
 
 from stepstore import _core
 from stepstore.cli.address import resolve
-from stepstore.cli.common import JsonOption, emit, on_interrupt, usage_error, warn
-from stepstore.cli.progress import Bar
+from stepstore.cli.common import JsonOption, emit, on_interrupt, usage_error
+from stepstore.cli.progress import Bar, told_of
 from stepstore.console import human_bytes, human_time
 from stepstore.copying import bp, fdb, pools
 from stepstore.copying.task import Options, Place, Report
@@ -74,18 +74,12 @@ def copy(
             value = {"source": str(place), "target": str(to)}
     value |= {
         "dry_run": dry_run,
-        "resumed": report.resumed,
         "verified": verify and not dry_run,
         "containers": report.containers,
         "streams": report.streams,
         "objects": report.objects,
-        "bytes": report.bytes,
-        "compared_bytes": report.compared,
-        "seconds": time.monotonic() - started,
-        "notes": report.notes,
+        **told_of(report, started),
     }
-    for note in report.notes:
-        warn(note)
     emit(as_json, value, lambda: _summary(value))
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from stepstore.cli.address import resolve
-from stepstore.cli.common import JsonOption, emit, on_interrupt, usage_error, warn
-from stepstore.cli.progress import Bar
+from stepstore.cli.common import JsonOption, emit, on_interrupt, usage_error
+from stepstore.cli.progress import Bar, told_of
 from stepstore.console import CommandError, human_bytes, human_time
 from stepstore.copying.task import Options, Place, Report
 from stepstore.errors import DER_NOSYS, Error
@@ -164,15 +164,9 @@ def _run(
         "source": source,
         "target": target,
         "written": written,
-        "resumed": report.resumed,
         "verified": verified,
-        "bytes": report.bytes,
-        "compared_bytes": report.compared,
-        "seconds": time.monotonic() - started,
-        "notes": report.notes,
+        **told_of(report, started),
     }
-    for note in report.notes:
-        warn(note)
     emit(as_json, value, lambda: _summary(value, word))
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import time
+from typing import TYPE_CHECKING, Any
 
 from rich.progress import (
     BarColumn,
@@ -13,10 +14,25 @@ from rich.progress import (
     TransferSpeedColumn,
 )
 
+from stepstore.cli.common import warn
 from stepstore.console import Settings
+from stepstore.copying.task import Report
 
 if TYPE_CHECKING:
     from typing import Self
+
+
+def told_of(report: Report, started: float) -> dict[str, Any]:
+    """What all that move data tell programs. The notes also go to stderr. started: by time.monotonic()."""
+    for note in report.notes:
+        warn(note)
+    return {
+        "resumed": report.resumed,
+        "bytes": report.bytes,
+        "compared_bytes": report.compared,
+        "seconds": time.monotonic() - started,
+        "notes": report.notes,
+    }
 
 
 class Bar:

@@ -70,16 +70,18 @@ class PoolNode(Node):
     def __init__(self, location: str, snapshot: str | None = None, name: str = ""):
         super().__init__(name or location, location)
         self._snapshot = snapshot
+        self._pool: _core.Pool | None = None
+
+    def opened(self) -> _core.Pool:
+        if self._pool is None:
+            self._pool = _core.Pool.connect(self.location, True)
+        return self._pool
 
     def facts(self) -> dict[str, Any]:
         return _core.pool_describe(self.location)
 
     def children(self, everything: bool = False) -> Iterator[Node]:
-        handle = _core.Pool.connect(self.location, True)
-        try:
-            found = sorted((label or uuid, uuid) for uuid, label in handle.containers())
-        finally:
-            handle.close()
+        found = sorted((label or uuid, uuid) for uuid, label in self.opened().containers())
         for name, uuid in found:
             if name == FIELDS_ROOT and not everything:
                 continue  # it names the datasets, which are listed themselves
@@ -230,8 +232,9 @@ def summary(holds: dict[str, int]) -> str:
 def look(pool: str, container: str = "", rest: str = "", snapshot: str | None = None) -> Node:
     """What a location names. Error DER_NONEXIST: there is nothing of this name."""
     if not container:
-        _core.Pool.connect(pool, True).close()  # one that was named and is not there is no damaged entry
-        return PoolNode(pool, snapshot)
+        top = PoolNode(pool, snapshot)
+        top.opened()  # one that is not there is no damaged entry of a listing
+        return top
     node = ContainerNode(pool, container, snapshot)
     inside = node.inside
     if not rest:

@@ -45,20 +45,24 @@ class StreamNode(Node):
 
     def children(self, everything: bool = False) -> Iterator[Node]:
         with self.opened() as steps:
-            there = len(steps)
-            last = steps.variables() if there else {}
-            counts = there <= _MOST_STEPS
-            found: list[Node] = []
-            for name in sorted(steps.definitions()):
-                having = steps.available_steps(name) if counts else []
-                variable = last.get(name)
-                if variable is None and having:
-                    variable = steps.variable(name, having[-1])
-                found.append(VariableNode(self, name, variable, len(having) if counts else None))
-        return iter(found)
+            return iter(self._variables(steps, sorted(steps.definitions())))
 
     def variable(self, name: str) -> Node | None:
-        return next((one for one in self.children() if one.name == name), None)
+        with self.opened() as steps:
+            return self._variables(steps, [name])[0] if name in steps.definitions() else None
+
+    def _variables(self, steps: Steps, names: list[str]) -> list[Node]:
+        there = len(steps)
+        last = steps.variables() if there else {}
+        counts = there <= _MOST_STEPS
+        found: list[Node] = []
+        for name in names:
+            having = steps.available_steps(name) if counts else []
+            variable = last.get(name)
+            if variable is None and having:
+                variable = steps.variable(name, having[-1])
+            found.append(VariableNode(self, name, variable, len(having) if counts else None))
+        return found
 
     def used(self) -> int:
         """Of its metadata and blocks."""
