@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """The demo's report: the times of the same run through each engine, and whether all gave the same bytes.
 
-report.py picture POOL PNG          draws the field from a stream of Stepstore
 report.py prepare JSON              before a run: settles the memory, and looks what else the machine does
 report.py acquire CONFIG JSON       reads a finished run, chosen by ADIOS2's configuration, and times the
                                     acquisition of a step
@@ -43,40 +42,6 @@ def pyplot():
 
     plt.rcParams.update(STYLE)
     return plt
-
-
-# ---- the picture of the field
-def picture(pool: str, path: str) -> None:
-    """V in the middle plane at four moments, read with Stepstore's own Python package."""
-    import numpy as np
-    import stepstore
-
-    with stepstore.open_steps(pool) as steps:
-        chosen = sorted({int(i) for i in np.linspace(0, len(steps) - 1, 4).round()})
-        depth = steps.shape("V")[0] // 2
-        planes = [
-            (int(steps.read("step", i)), steps.read("V", i, start=(depth, 0, 0), count=(1, -1, -1))[0])
-            for i in chosen
-        ]
-    plt = pyplot()
-    highest = max(float(plane.max()) for _, plane in planes)
-    figure, axes = plt.subplots(
-        1, len(planes), figsize=(3.1 * len(planes), 3.7), layout="constrained", squeeze=False
-    )
-    for axis, (step, plane) in zip(axes[0], planes, strict=True):
-        image = axis.imshow(
-            plane, origin="lower", cmap="magma", vmin=0, vmax=highest, interpolation="bicubic"
-        )
-        axis.set_title(f"step {step}", fontsize=10, fontweight="normal")
-        axis.set_xticks([])
-        axis.set_yticks([])
-        for spine in axis.spines.values():
-            spine.set_visible(False)
-    figure.colorbar(image, ax=axes, label="V", shrink=0.75, pad=0.01)
-    figure.suptitle(
-        "Gray-Scott: V in the middle plane, read from objects", x=0.01, ha="left", fontweight="bold"
-    )
-    figure.savefig(path, dpi=150)
 
 
 # ---- before a run
@@ -360,8 +325,6 @@ def compare(directory: Path, names: list[str]) -> int:
 
 def main(arguments: list[str]) -> int:
     match arguments:
-        case ["picture", pool, path]:
-            picture(pool, path)
         case ["prepare", path]:
             prepare(path, quick=False)
         case ["prepare", "--quick", path]:

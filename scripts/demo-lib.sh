@@ -2,6 +2,9 @@
 # not run, after lib.sh and with `demo`, the folder for what it leaves, and `ranks`. What starts the
 # simulation and the analysis is in `launch` and `observe`: a demo on other machines sets them.
 #
+# `level` is what scripts/setup.sh sets up (default all). With the level first there is no package yet: the
+# plugin comes from the build of the simulation.
+#
 # Environment: STEPSTORE_DEMO_BIN (folder with gray-scott and gray-scott-mpi), PYTHON, PYTHONPATH: tests run
 # the demos on a build tree; then nothing is set up.
 example=$STEPSTORE_ROOT/examples/gray-scott
@@ -12,23 +15,24 @@ if [[ -n ${STEPSTORE_DEMO_BIN:-} ]]; then
     python=${PYTHON:?set PYTHON to the interpreter that has adios2}
     stepstore=("$python" -m stepstore)
 else
-    scripts/setup.sh
+    scripts/setup.sh "${level:=all}"
     python=$STEPSTORE_VENV/bin/python
     stepstore=("$STEPSTORE_VENV/bin/stepstore")
     bin=$STEPSTORE_BUILD/demo/bin
 fi
 log=$STEPSTORE_BUILD/log
 
-# build_example TARGET [CMAKE OPTION...]: the simulation, against one build of ADIOS2.
+# build_example TARGET [CMAKE OPTION...]: the simulation, against one build of ADIOS2, and the plugin.
 build_example() {
     [[ -z ${STEPSTORE_DEMO_BIN:-} ]] || return 0
     local target=$1
     shift
     quiet_step "configure the simulation" "$log/demo-configure.log" \
         cmake -S "$STEPSTORE_ROOT" -B "$STEPSTORE_BUILD/demo" -G Ninja -DCMAKE_BUILD_TYPE=Release \
-        -DSTEPSTORE_TESTS=OFF -DSTEPSTORE_BENCH=OFF -DSTEPSTORE_ADIOS2_PYTHON="$python" "$@"
-    quiet_step "build $target" "$log/demo-build.log" \
-        cmake --build "$STEPSTORE_BUILD/demo" --target "$target" --parallel "$JOBS"
+        -DCMAKE_C_COMPILER=cc -DCMAKE_CXX_COMPILER=c++ -DSTEPSTORE_TESTS=OFF -DSTEPSTORE_BENCH=OFF \
+        -DSTEPSTORE_FDB5=OFF -DSTEPSTORE_FORTRAN=OFF -DSTEPSTORE_ADIOS2_PYTHON="$python" "$@"
+    quiet_step "build the plugin and $target" "$log/demo-build.log" \
+        cmake --build "$STEPSTORE_BUILD/demo" --target "$target" stepstore_adios2 --parallel "$JOBS"
 }
 
 # What OpenMPI needs where there are fewer cores than ranks, and in containers, whose user is root; other MPIs
@@ -36,7 +40,11 @@ build_example() {
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
 export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
 export OMPI_MCA_hwloc_base_binding_policy=none
-ADIOS2_PLUGIN_PATH=$("${stepstore[@]}" plugin-path)
+if [[ -z ${STEPSTORE_DEMO_BIN:-} && $level == first ]]; then
+    ADIOS2_PLUGIN_PATH=$STEPSTORE_BUILD/demo/lib
+else
+    ADIOS2_PLUGIN_PATH=$("${stepstore[@]}" plugin-path)
+fi
 export ADIOS2_PLUGIN_PATH
 
 launch=(mpirun -n "$ranks")
@@ -60,7 +68,6 @@ new_run() {
     local name=$1 directory=$demo/$1
     rm -rf "$directory"
     mkdir -p "$directory"
-    report prepare ${quick[@]+"${quick[@]}"} "$directory/others.json"
     # The engine is chosen here, and nowhere else. Patient: on a busy machine MPI takes its time to start, and
     # a simulation that fails ends the analysis too.
     sed -e 's|key="OpenTimeoutSecs" value="[0-9]*"|key="OpenTimeoutSecs" value="900"|' \

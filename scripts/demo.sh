@@ -2,6 +2,7 @@
 # The demo: a Gray-Scott simulation on four ranks writes its steps through ADIOS2, an analysis program reads
 # them while it runs.
 #   1. Through Stepstore's plugin, with nothing but the adios2 wheel from PyPI: a first result and a picture.
+#      Only what this needs is installed and built before.
 #   2. With an MPI build of ADIOS2 (built once, into the user's cache): the same, shorter, through BP5 and
 #      through every layout of Stepstore in turn, in several rounds. What was read is compared bit for bit;
 #      the cost of the steps is measured and plotted: the median of the rounds, and its spread.
@@ -25,6 +26,7 @@ else
     rounds=${DEMO_ROUNDS:-5} round_steps=${DEMO_ROUND_STEPS:-600}
 fi
 layouts=(posix kv array array-aligned)
+level=first
 source "$STEPSTORE_ROOT/scripts/demo-lib.sh"
 
 # run_round NUMBER: BP5 and every layout once, and what they measured into demo/rounds/NUMBER.
@@ -33,7 +35,9 @@ run_round() {
     for name in bp5 "${layouts[@]}"; do
         config=adios2-stepstore.xml
         [[ $name != bp5 ]] || config=adios2-bp5.xml
-        run_live "$name" "$bin/gray-scott-mpi" "$config" "$round_steps" --quiet >"$demo/analysis.log"
+        new_run "$name" "$config"
+        report prepare ${quick[@]+"${quick[@]}"} "$demo/$name/others.json"
+        follow "$name" "$bin/gray-scott-mpi" "$round_steps" --quiet >"$demo/analysis.log"
     done
     # All steps are there now: the acquisition alone.
     for name in bp5 "${layouts[@]}"; do
@@ -54,19 +58,16 @@ rm -rf "$demo"/*.png "$demo/results.json" "$demo/rounds"
 build_example gray-scott
 say "phase 1: Gray-Scott on $ranks ranks, $L^3 cells, with the adios2 wheel from PyPI and Stepstore's" \
     "plugin, read while it runs:"
-run_live array-aligned "$bin/gray-scott" adios2-stepstore.xml "$steps"
+run_live array-aligned "$bin/gray-scott" adios2-stepstore.xml "$steps" "--png=$demo/field.png"
 grep '^gray-scott:' "$demo/array-aligned/simulation.log" || true
-report picture "$demo/array-aligned/pool" "$demo/field.png"
 rm -rf "$demo/wheel"
 mv "$demo/array-aligned" "$demo/wheel"
-say "first result: $demo/field.png; the steps are in $demo/wheel/pool:"
-"${stepstore[@]}" steps "$demo/wheel/pool" -l
+say "first result: $demo/field.png; the steps are in $demo/wheel/pool"
 
 # ---- 2: BP5 and every layout, with ADIOS2's MPI build
-if [[ -z ${STEPSTORE_DEMO_BIN:-} ]]; then
-    PYTHON=$python scripts/adios2-mpi.sh
-    scripts/setup.sh # with the benchmarks that need it
-fi
+[[ -n ${STEPSTORE_DEMO_BIN:-} ]] || scripts/setup.sh demo
+"${stepstore[@]}" steps "$demo/wheel/pool" -l
+[[ -n ${STEPSTORE_DEMO_BIN:-} ]] || PYTHON=$python scripts/adios2-mpi.sh
 build_example gray-scott-mpi -DSTEPSTORE_ADIOS2_MPI_PREFIX="$ADIOS2_MPI_PREFIX"
 for ((round = 1; round <= rounds; round++)); do
     say "phase 2, round $round of $rounds: $round_steps steps through BP5, then through ${layouts[*]}"

@@ -69,18 +69,27 @@ def attributes_of(io):
     return {name: value["Value"].strip('"') for name, value in sorted(io.available_attributes().items())}
 
 
-def draw(field, step, path):
+def draw(planes, path):
+    """Four moments of the run; planes: (step, plane) of each step, in their order."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(figsize=(5, 4.2), constrained_layout=True)
-    image = axes.imshow(field[field.shape[0] // 2], origin="lower", cmap="viridis")
-    figure.colorbar(image, ax=axes, label="V")
-    axes.set_title(f"Gray-Scott: V in the middle plane, step {step}")
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
+    chosen = [planes[i] for i in sorted({round(i) for i in np.linspace(0, len(planes) - 1, 4)})]
+    highest = max(float(plane.max()) for _, plane in chosen)
+    figure, axes = plt.subplots(
+        1, len(chosen), figsize=(3.1 * len(chosen), 3.7), layout="constrained", squeeze=False
+    )
+    for axis, (step, plane) in zip(axes[0], chosen, strict=True):
+        image = axis.imshow(
+            plane, origin="lower", cmap="magma", vmin=0, vmax=highest, interpolation="bicubic"
+        )
+        axis.set_title(f"step {step}", fontsize=10)
+        axis.set_axis_off()
+    figure.colorbar(image, ax=axes, label="V (concentration)", shrink=0.75, pad=0.01)
+    figure.suptitle("Gray-Scott: V in the middle plane, read while the simulation ran")
+    figure.savefig(path, dpi=150)
 
 
 def parse_arguments():
@@ -90,7 +99,7 @@ def parse_arguments():
     )
     parser.add_argument("--input", default="gray-scott.bp", help="the name given to ADIOS2's Open")
     parser.add_argument("--json", help="write every step's statistics, hashes and times here")
-    parser.add_argument("--png", help="draw the last step's middle plane of V here")
+    parser.add_argument("--png", help="draw the middle plane of V at four moments here")
     parser.add_argument("--timeout", type=float, default=60.0, help="seconds to wait for a step")
     parser.add_argument("--quiet", action="store_true", help="print no line per step")
     return parser.parse_args()
@@ -102,12 +111,13 @@ def main():
         sys.exit(f"analysis: there is no file {arguments.config}: give ADIOS2's configuration with --config")
     io = adios2.Adios(arguments.config).declare_io(IO_NAME)
     records = []
-    last_v = None
+    planes = []
     failure = None
     try:
         for record, fields in read_stream(io, arguments.input, arguments.timeout):
             records.append(record)
-            last_v = fields["V"]
+            if arguments.png:
+                planes.append((record["step"], fields["V"][fields["V"].shape[0] // 2].copy()))
             if not arguments.quiet:
                 print(
                     f"step {record['step']:6d}  U {record['U']['mean']:.6f} [{record['U']['min']:.6f}, "
@@ -120,8 +130,8 @@ def main():
     if arguments.json:
         result = {"engine": io.engine_type(), "attributes": attributes_of(io), "steps": records}
         Path(arguments.json).write_text(json.dumps(result, indent=1) + "\n")
-    if arguments.png and last_v is not None:
-        draw(last_v, records[-1]["step"], arguments.png)
+    if planes:
+        draw(planes, arguments.png)
     if failure:
         sys.exit(failure)
     print(f"analysis: {len(records)} steps through {io.engine_type()}")

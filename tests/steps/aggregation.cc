@@ -267,7 +267,8 @@ protected:
         change(header, bytes);
         seal_metadata(header, bytes);
         EXPECT_EQ(inspect_metadata(bytes, header), MetadataState::whole);
-        return error_of([&] { metadata_in(bytes, header, 3, "step 3, ranks 0 to 2"); });
+        return error_of(
+            [&] { metadata_in(bytes, header, 3, [] { return std::string("step 3, ranks 0 to 2"); }); });
     }
 
     std::vector<std::vector<std::byte>> all;
@@ -279,7 +280,7 @@ TEST_F(Bundles, HoldWhatWasPutIntoThem)
 {
     MetadataHeader header;
     ASSERT_EQ(inspect_metadata(bundle, header), MetadataState::whole);
-    const std::vector<Bytes> found = metadata_in(bundle, header, 3, "");
+    const std::vector<Bytes> found = metadata_in(bundle, header, 3, [] { return std::string(); });
     ASSERT_EQ(found.size(), 3u);
     for (std::size_t rank = 0; rank < 3; ++rank)
         EXPECT_TRUE(std::ranges::equal(found[rank], all[rank]));

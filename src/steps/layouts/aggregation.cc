@@ -232,7 +232,7 @@ private:
 
     std::vector<Bytes> metadata_of(Bytes bundle, const MetadataHeader& header, std::uint32_t row) const
     {
-        return metadata_in(bundle, header, ranks_in(record_, row), name_of(header.step, row));
+        return metadata_in(bundle, header, ranks_in(record_, row), [&] { return name_of(header.step, row); });
     }
 
     // The layout names rows as if they were ranks. So which are damaged is looked for again.

@@ -6,7 +6,9 @@
 
 #include "steps/metadata/rank_metadata.h"
 
+#include <functional>
 #include <span>
+#include <string>
 
 namespace stepstore::steps {
 
@@ -17,9 +19,9 @@ std::uint64_t bundle_overhead(std::uint64_t ranks);
 std::vector<std::byte> bundle_of(std::uint64_t generation, std::uint64_t step, std::uint32_t row,
                                  std::span<const Bytes> metadata);
 
-// bundle: whole, as inspect_metadata() says. named: step and ranks, for messages. -DER_DF_INVAL: it has not
-// the metadata of so many ranks.
+// bundle: whole, as inspect_metadata() says. named: step and ranks, called for a message. -DER_DF_INVAL: it
+// has not the metadata of so many ranks.
 std::vector<Bytes> metadata_in(Bytes bundle, const MetadataHeader& header, std::uint32_t ranks,
-                               const std::string& named);
+                               const std::function<std::string()>& named);
 
 } // namespace stepstore::steps
