@@ -240,35 +240,22 @@ def headline(reference: dict, best: dict, rounds: int) -> str:
 def plot(rows: list[dict], ranks: int, rounds: int, busy: bool, path: Path) -> None:
     """Stabilisation and acquisition on top of each other, medians; a line from the least to the most of the
     end-to-end times of a step in the rounds."""
-    plt = pyplot()
-    figure, axis = plt.subplots(figsize=(8, 0.62 * len(rows) + 1.9), layout="constrained")
-    names = [row["engine"] if row["engine"] == "bp5" else f"stepstore {row['engine']}" for row in rows]
-    first = [row["stabilisation_ms"] for row in rows]
-    second = [row["acquisition_ms"] for row in rows]
-    axis.barh(names, first, color="#2a6f97", label="stabilisation (EndStep, slowest rank)", height=0.62)
-    axis.barh(
-        names, second, left=first, color="#f4a259", label="acquisition (BeginStep, one reader)", height=0.62
+    from stepstore.lab.figures import LOWER, Quantity, blank, entitle, parts, save_picture
+
+    figure, (panel,) = blank(8, 0.62 * len(rows) + 1.6)
+    quantity = Quantity(
+        "time of a step, end to end" + ("; BUSY MACHINE" if busy else ""), "ms", "time_ms", LOWER
     )
+    values = {
+        "stabilisation (EndStep, slowest rank)": [row["stabilisation_ms"] for row in rows],
+        "acquisition (BeginStep, one reader)": [row["acquisition_ms"] for row in rows],
+    }
+    names = ["BP5 (files)" if row["engine"] == "bp5" else f"stepstore {row['engine']}" for row in rows]
+    ranges = [tuple(row["spread"]["end_to_end_ms"]) for row in rows]
     whole = [row["end_to_end_ms"] for row in rows]
-    ranges = [row["spread"]["end_to_end_ms"] for row in rows]
-    below = [median - least for median, (least, _) in zip(whole, ranges, strict=True)]
-    above = [most - median for median, (_, most) in zip(whole, ranges, strict=True)]
-    axis.errorbar(whole, names, xerr=[below, above], fmt="none", ecolor="#333333", elinewidth=1.2, capsize=4)
-    reach = max(most for _, most in ranges)
-    for number, (median, (_, most)) in enumerate(zip(whole, ranges, strict=True)):
-        axis.text(most + 0.015 * reach, number, f"{digits(median)} ms", va="center", fontsize=9)
-    axis.invert_yaxis()
-    axis.set_xlim(0, 1.14 * reach)
-    axis.set_xlabel(
-        f"milliseconds per step: medians of {rounds} rounds, and the range of end to end"
-        + ("; BUSY MACHINE" if busy else "")
-    )
-    axis.set_title(f"What a step of Gray-Scott costs on {ranks} ranks, end to end")
-    axis.tick_params(axis="y", length=0)
-    axis.grid(axis="x", color="#dddddd", linewidth=0.8)
-    axis.set_axisbelow(True)
-    axis.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.4, -0.14), ncols=2, fontsize=9)
-    figure.savefig(path, dpi=150)
+    parts(figure, panel, names, quantity, values, ranges, whole)
+    entitle(figure, f"What a step of Gray-Scott costs on {ranks} ranks: medians of {rounds} rounds")
+    save_picture(path, figure)
 
 
 def load_rounds(directory: Path, names: list[str]) -> list[list[dict]]:

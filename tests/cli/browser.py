@@ -50,11 +50,11 @@ class Page:
         return self.driver.execute_script(script)
 
     def picture(self, file: Path) -> None:
-        """The whole page, as it is seen."""
-        found = self.driver.execute_cdp_cmd(
-            "Page.captureScreenshot", {"format": "png", "captureBeyondViewport": True, "fromSurface": True}
-        )
-        file.write_bytes(base64.b64decode(found["data"]))
+        """The window as it is seen, small enough for a document."""
+        from PIL import Image
+
+        self.driver.save_screenshot(str(file))
+        Image.open(file).convert("RGB").quantize(48).save(file, optimize=True)
 
     def printed(self, file: Path) -> None:
         found = self.driver.execute_cdp_cmd(

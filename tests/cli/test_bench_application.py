@@ -219,7 +219,7 @@ def test_measured_and_simulated_with_figures(cli):
         assert 0 < one["share"]["median"] < 100 and len(one["share"]["all"]) == 2
     assert found["measured"][1]["metadata_bytes"]["least"] < found["measured"][1]["metadata_bytes"]["most"]
     names = {"application", "application-mesh"} | ({"application-17"} if SIMULATE else set())
-    files = {f"{name}.{end}" for name in names for end in ("csv", "json", "png", "svg")}
+    files = {f"{name}.{end}" for name in names for end in ("csv", "json", "narrow.svg", "png", "svg")}
     assert {one.name for one in figures.iterdir()} == files | {"application.statements.json"}
     with (figures / "application.csv").open() as file:
         assert len(list(csv.DictReader(file))) == 6

@@ -8,7 +8,8 @@ import json
 import os
 
 import pytest
-from stepstore.lab.benchmarks import layout_figures, layout_presets, layout_statements
+from stepstore.lab import figures as lab_figures
+from stepstore.lab.benchmarks import layout_presets, layout_statements
 from stepstore.lab.benchmarks.layout_points import Space, chosen_points
 from stepstore.lab.benchmarks.layout_report import Outcome
 from stepstore.lab.benchmarks.records import VERDICTS
@@ -167,7 +168,7 @@ def test_presets_and_their_figures(run, tmp_path, preset):
     figures = tmp_path / "new" / "figures"
     done = run("--preset", preset, "--steps", 25, "--readers", 1, "--figures", figures)
     assert {path.name for path in figures.iterdir()} == {
-        f"{preset}.{end}" for end in ("csv", "png", "svg", "json", "statements.json")
+        f"{preset}.{end}" for end in ("csv", "png", "svg", "narrow.svg", "json", "statements.json")
     }
     stated = json.loads((figures / f"{preset}.statements.json").read_text())["statements"]
     assert bool(stated) == (preset != "figure-15"), "25 steps say nothing about 10,000"
@@ -272,9 +273,9 @@ def test_a_figure_that_is_not_finished_leaves_nothing(tmp_path):
     old = tmp_path / "one.png"
     old.write_text("old")
     with pytest.raises(KeyboardInterrupt):
-        layout_figures.save(tmp_path / "one", Interrupted(), [("a", "b"), (1, 2)])
+        lab_figures.save(tmp_path / "one", Interrupted(), [("ranks", "time_ms"), (1, 2)])
     assert {path.name for path in tmp_path.iterdir()} == {"one.csv", "one.png"}
-    assert old.read_text() == "old" and (tmp_path / "one.csv").read_text() == "a,b\n1,2\n"
+    assert old.read_text() == "old" and (tmp_path / "one.csv").read_text() == "ranks,time_ms\n1,2\n"
 
 
 def test_windows_leave_out_the_first_step_of_writers():

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
+from pathlib import Path
 
 import browser
 import pytest
@@ -14,19 +16,26 @@ pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")
 needs_browser = pytest.mark.skipif(browser.programs() is None, reason="needs chromium and chromium-driver")
 
+PICTURES = os.environ.get("STEPSTORE_PICTURES")  # a directory: pictures of the documents are made there
+needs_simulator = pytest.mark.skipif(
+    not {os.environ.get(f"STEPSTORE_TEST_{name}") for name in ("SIMULATE", "ESTIMATE")} == {"1"},
+    reason="needs the programs of the simulator",
+)
+
 FIGURES = ("one", "two", "three")
 
 
 def draw(folder, name, simulated=False, title=None, rows=((1, 2.5), (2, 1234567.0))):
     """As a command draws it."""
-    from stepstore.lab.benchmarks.layout_figures import blank_figure, save
+    from stepstore.lab.figures import ON_RANKS, TIME, blank, entitle, lines, save
 
-    figure, (axis,) = blank_figure(6, 3)
-    axis.plot([row[0] for row in rows], [row[1] for row in rows], label="<the series>")
-    axis.set(xlabel="ranks", ylabel="ms")
-    axis.set_title(title or f"Figure {name} & more", loc="left")
+    figure, panels = blank(4, 3, 2)
+    at, times = zip(*rows, strict=True)
+    for panel in panels:
+        lines(panel, ON_RANKS, at, TIME, {"<the series>": times})
+    entitle(figure, title or f"Figure {name} & more")
     folder.mkdir(parents=True, exist_ok=True)
-    save(folder / name, figure, [("ranks", "ms"), *rows], simulated)
+    save(folder / name, figure, [("ranks", "time_ms"), *rows], simulated)
 
 
 def give(folder, name, **changes):
@@ -46,7 +55,7 @@ def figures(tmp_path):
     give(folder / "b", "three", command="stepstore bench novel --figures b", others_share=0.9)
     statements = [
         {"figure": "8", "statement": "POSIX over KV", "published": 10, "simulated": 12.1, "ratio": 1.21,
-         "how": "fitted", "holds": True, "kind": "about"},
+         "unit": "%", "how": "fitted", "holds": True, "kind": "about"},
         {"figure": "13", "statement": "ours over BP5", "published": 3, "found": 9, "ratio": 3,
          "how": "measured", "verdict": "beaten", "why": "no exchange"},
         {"figure": "12", "statement": "KV over dense", "published": 2, "found": 9, "ratio": 4.5,
@@ -65,7 +74,12 @@ def test_every_figure_and_statement_is_in_the_page(cli, figures):
     assert "page.html: 3 figures, 3 statements" in said
     page = (cli.directory / "page.html").read_text()
     assert page.count("<figure") == page.count("<img") == page.count("<details") == 3
-    assert page.count("data:image/svg+xml;base64,") == 3
+    assert page.count("data:image/svg+xml;base64,") == 2 * 3, "wide, and for a phone"
+    # Figures, then verdicts, then tables, which have units.
+    assert page.index("<figure") < page.index('id="statements"') < page.index('id="tables"')
+    assert page.rindex("<figure") < page.index('id="statements"')
+    assert '<th scope="col">ranks (number)</th><th scope="col">time (ms)</th>' in page
+    assert "12.1\u00a0%" in page and "at most 2\u00a0×" in page
     for title in ("The design space, measured", "The references&#39; figures, simulated", "Bench novel"):
         assert f"<h2>{title}</h2>" in page
     # By reference, and then by figure.
@@ -226,7 +240,41 @@ def test_headings_and_links_lead_somewhere(cli, figures, tmp_path):
         )
         assert broken == 0
         text = page.run("return atob(document.querySelector('a[download]').href.split(',')[1])")
-        assert list(csv.reader(text.splitlines()))[0] == ["ranks", "ms"]
+        assert list(csv.reader(text.splitlines()))[0] == ["ranks", "time_ms"]
         pdf = tmp_path / "page.pdf"
         page.printed(pdf)
         assert pdf.read_bytes().startswith(b"%PDF") and pdf.stat().st_size > 10_000
+
+
+@needs_browser
+@needs_simulator
+def test_simulated_figures_can_be_read_wide_on_a_phone_and_in_print(cli, tmp_path):
+    cli("simulate", "figures", "--directory", tmp_path / "found", "--only", "8,files-1", timeout=300)
+    report(cli, "--from", tmp_path / "found")
+    file = cli.directory / "page.html"
+    shown = "return [...document.images].map(i => [i.currentSrc, i.width, i.naturalWidth, i.height])"
+    with browser.opened(file, tmp_path / "profile") as first:
+        page = browser.Page(first.driver, file, 1280, dark=False)
+        wide = page.run(shown)
+        assert len(wide) == 2
+        top = page.run("return document.querySelector('figure').getBoundingClientRect().top")
+        assert top < 450, "the first figure is on the first screen"
+        if PICTURES:
+            page.picture(Path(PICTURES) / "report.png")
+        page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+        printed = page.run(
+            "return [...document.querySelectorAll('figure')].map("
+            "f => [getComputedStyle(f).breakInside, f.offsetHeight])"
+        )
+        assert all(kept == "avoid" and height < 1000 for kept, height in printed), "a page of A4 holds each"
+        assert [one[0] for one in page.run(shown)] == [one[0] for one in wide]
+        page.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+        page = browser.Page(first.driver, file, 390, dark=False)
+        phone = page.run(shown)
+        for (source, width, natural, height), (other, *_) in zip(phone, wide, strict=True):
+            assert source != other, "a phone has its own picture"
+            assert 0.85 * natural < width < 390, "its words are as large as they were drawn"
+        assert phone[1][3] > 1.5 * phone[1][1], "two panels stand below each other"
+        if PICTURES:
+            page.run("document.querySelector('figure').scrollIntoView()")
+            page.picture(Path(PICTURES) / "report-phone.png")

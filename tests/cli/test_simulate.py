@@ -187,13 +187,13 @@ def test_figures_are_drawn_with_their_numbers(cli):
     folder = cli.directory / "drawn"
     found = cli("simulate", "figures", "--directory", folder, "--json", "--only", "11", timeout=600).json
     assert [(one["figure"], one["holds"]) for one in found["statements"]] == [("11", True)]
-    assert len(found["files"]) == 4
-    names = [f"simulated-11.{kind}" for kind in ("csv", "json", "png", "svg")]
+    assert len(found["files"]) == 5
+    names = [f"simulated-11.{kind}" for kind in ("csv", "json", "narrow.svg", "png", "svg")]
     names.append("simulated.statements.json")
     assert sorted(one.name for one in folder.iterdir()) == sorted(names)
     assert (folder / "simulated-11.png").read_bytes().startswith(b"\x89PNG")
     lines = (folder / "simulated-11.csv").read_text().splitlines()
-    assert lines[0] == "panel,series,part,x,y" and len(lines) == 4
+    assert lines[0] == "panel,series,part,case,time_ms" and len(lines) == 4
 
 
 @pytest.mark.parametrize(

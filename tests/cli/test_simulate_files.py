@@ -238,7 +238,7 @@ def test_advice_for_a_site_with_nothing_but_a_file_system(cli):
 def test_the_figures_are_estimates(cli):
     folder = cli.directory / "drawn"
     found = cli("simulate", "figures", "--directory", folder, "--json", "--only", "files-1").json
-    assert len(found["files"]) == 4 and found["statements"] == []
+    assert len(found["files"]) == 5 and found["statements"] == []
     rows = (folder / "simulated-files-1.csv").read_text().splitlines()
     assert len(rows) == 1 + 2 * 4 * 5
 

@@ -71,15 +71,6 @@ def wait_for(page, script, seconds=20):
     return value
 
 
-def picture(page, name):
-    """The window as it is seen, small."""
-    from PIL import Image
-
-    file = Path(PICTURES) / name
-    page.driver.save_screenshot(str(file))
-    Image.open(file).convert("RGB").quantize(48).save(file, optimize=True)
-
-
 # Pages to look at, and the names of their pictures by the width of the screen.
 LOOKS: dict[str, dict[int, str]] = {
     "index.html": {1280: "site.png", 390: "site-phone.png"},
@@ -103,7 +94,7 @@ def test_it_can_be_read_wide_and_on_a_phone(site, tmp_path):
             assert wide <= width, f"{name}: {wide} columns on a screen of {width}"
             name = shown.get(width)
             if PICTURES and name:
-                picture(page, name)
+                page.picture(Path(PICTURES) / name)
 
 
 @needs_browser

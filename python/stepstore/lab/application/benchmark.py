@@ -15,7 +15,7 @@ from stepstore.lab.application.figures import draw_plane, draw_scale, draw_times
 from stepstore.lab.application.runs import BP5, Application, Measured
 from stepstore.lab.application.scale import OVER, PUBLISHED_SHARE, AtScale, MetadataModel, simulated
 from stepstore.lab.benchmarks import memory
-from stepstore.lab.benchmarks.layout_figures import require_matplotlib
+from stepstore.lab.figures import require_matplotlib
 from stepstore.lab.benchmarks.layout_points import all_layouts
 from stepstore.lab.benchmarks.layout_report import machine_line
 from stepstore.lab.benchmarks.machine import others_share

@@ -8,9 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from stepstore.console import human_bytes
-from stepstore.lab.benchmarks.layout_figures import COLOURS, save
 from stepstore.lab.benchmarks.records import GOALS, SECOND_REFERENCE, write_statements
+from stepstore.lab.figures import HIGHER, LOWER, Quantity, blank, entitle, legend, lying, save
 
+_TOC = "FDB's files (toc)"
+# By the unit of a record.
+_MEASURES = {
+    "MiB/s": Quantity("bandwidth", "MiB/s", "bandwidth_mib_s", HIGHER),
+    "us/field": Quantity("time of a field", "µs", "time_us", LOWER),
+    "ms": Quantity("time", "ms", "time_ms", LOWER),
+    "of payload": Quantity("on disk for a byte of payload", "bytes", "disk_bytes", LOWER),
+}
 _NEAR = 0.25  # as for the simulated cluster
 
 
@@ -22,27 +30,23 @@ def write_figures(records: list[dict[str, Any]], directory: Path) -> list[Path]:
 
 
 def _draw(records: list[dict[str, Any]], path: Path) -> list[Path]:
-    """Bars side by side, ours and toc's: a row for each size and schema, a column for each thing that is
-    measured."""
-    from matplotlib.figure import Figure
-
-    columns = list(dict.fromkeys(one["what"] for one in records))
-    rows = list(dict.fromkeys((one["field_bytes"], one["schema"]) for one in records))
-    figure = Figure(figsize=(1.9 * len(columns) + 0.6, 1.9 * len(rows) + 1.2), layout="constrained")
-    panels = figure.subplots(len(rows), len(columns), squeeze=False)
-    for row, (size, schema) in enumerate(rows):
-        for column, what in enumerate(columns):
-            those = [
-                one
-                for one in records
-                if (one["field_bytes"], one["schema"], one["what"]) == (size, schema, what)
-            ]
-            _draw_panel(panels[row][column], what, those)
-            if column == 0:
-                panels[row][column].set_ylabel(f"fields of {human_bytes(size)}, {schema}", fontsize=8)
-    legend = panels[0][0].get_legend_handles_labels()
-    figure.legend(*legend, frameon=False, loc="outside lower center", ncols=2)
-    figure.suptitle("Weather fields, by number of processes", x=0.01, ha="left", fontsize=10)
+    """A panel for each thing that is measured; in it two bars for each setting, ours and toc's."""
+    whats = list(dict.fromkeys(one["what"] for one in records))
+    schemas = len({one["schema"] for one in records})
+    most = max(sum(one["what"] == what for one in records) for what in whats)
+    figure, panels = blank(3.4, 0.34 * most + 1.2, len(whats), 3)
+    for panel, what in zip(panels, whats, strict=True):
+        those = [one for one in records if one["what"] == what]
+        settings = [
+            f"{human_bytes(one['field_bytes'])} × {one['processes']}"
+            + (f"\n{one['schema']}" if schemas > 1 else "")
+            for one in those
+        ]
+        pairs = {"Stepstore": [one["ours"] for one in those], _TOC: [one["peer"] for one in those]}
+        lying(panel, settings, _MEASURES[those[0]["unit"]], pairs, peers=True)
+        panel.set_title(what)
+    legend(figure, *panels[0].get_legend_handles_labels())
+    entitle(figure, "Weather fields: bytes of a field × processes")
     table: list[tuple[Any, ...]] = [("case", "unit", "round", "stepstore", "toc")]
     table += [
         (one["case"], one["unit"], number, ours, peer)
@@ -50,21 +54,6 @@ def _draw(records: list[dict[str, Any]], path: Path) -> list[Path]:
         for number, (ours, peer) in enumerate(zip(one["ours_all"], one["peer_all"], strict=True), start=1)
     ]
     return save(path, figure, table)
-
-
-def _draw_panel(panel: Any, what: str, those: list[dict[str, Any]]) -> None:
-    if not those:
-        panel.set_axis_off()
-        return
-    for shift, name, label, colour in ((-0.2, "ours", "Stepstore", 0), (0.2, "peer", "FDB's files (toc)", 1)):
-        at = [place + shift for place in range(len(those))]
-        panel.bar(at, [one[name] for one in those], 0.38, color=COLOURS[colour], label=label)
-    panel.set_xticks(range(len(those)), [str(one["processes"]) for one in those])
-    panel.set_title(f"{what}\n{those[0]['unit']}", fontsize=8, loc="left")
-    panel.tick_params(labelsize=7)
-    panel.grid(axis="y", color="#dddddd", linewidth=0.7)
-    panel.set_axisbelow(True)
-    panel.spines[["top", "right"]].set_visible(False)
 
 
 def statements(records: list[dict[str, Any]]) -> list[dict[str, Any]]:

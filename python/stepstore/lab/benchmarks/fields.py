@@ -20,7 +20,7 @@ from stepstore.errors import Error
 from stepstore.lab.benchmarks import ceph, memory
 from stepstore.lab.benchmarks.field_figures import write_figures
 from stepstore.lab.benchmarks.grib import PARAMETERS, write_plan
-from stepstore.lab.benchmarks.layout_figures import require_matplotlib
+from stepstore.lab.figures import require_matplotlib
 from stepstore.lab.benchmarks.machine import others_share
 from stepstore.lab.benchmarks.options import Parser, location
 from stepstore.lab.benchmarks.report import Case, report

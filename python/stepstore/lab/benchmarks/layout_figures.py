@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-import csv
-import importlib.util
-import io
-import json
 import statistics
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from stepstore.console import CommandError, ExitCode
 from stepstore.lab.benchmarks.layout_presets import space, windows
 from stepstore.lab.benchmarks.layout_report import Outcome
-from stepstore.lab.benchmarks.records import describe, write_whole
+from stepstore.lab.figures import (
+    LOWER,
+    STEP,
+    TIME,
+    Quantity,
+    blank,
+    entitle,
+    legend,
+    lines,
+    lying,
+    parts,
+    save,
+    shades,
+)
 
-COLOURS = ("#2a6f97", "#f4a259", "#6a994e", "#bc4749", "#7b6d8d", "#555555")
 _MOST_BARS = 24
 _CURVES = 50  # points of a curve, at most
-
-
-def require_matplotlib() -> None:
-    if importlib.util.find_spec("matplotlib") is None:
-        raise CommandError(
-            f"--figures needs matplotlib, which {sys.executable} does not have: {sys.executable} -m pip "
-            "install matplotlib",
-            ExitCode.NOT_FOUND,
-        )
+_SPACE = Quantity("space for a byte written", "bytes", "space_bytes", LOWER)
 
 
 def draw(preset: str | None, outcomes: list[Outcome], directory: Path, caption: str) -> list[Path]:
@@ -47,42 +45,23 @@ def draw(preset: str | None, outcomes: list[Outcome], directory: Path, caption: 
     return made
 
 
-def blank_figure(width: float, height: float, panels: int = 1) -> tuple[Any, list[Any]]:
-    import matplotlib
-    from matplotlib.figure import Figure
-
-    matplotlib.rcParams.update(
-        {"font.size": 9, "svg.hashsalt": "stepstore", "axes.spines.top": False, "axes.spines.right": False}
-    )
-    figure = Figure(figsize=(width, height), layout="constrained")
-    axes = figure.subplots(1, panels, squeeze=False)[0]
-    for axis in axes:
-        axis.grid(color="#dddddd", linewidth=0.7)
-        axis.set_axisbelow(True)
-    return figure, list(axes)
+def _label(name: str) -> str:
+    return "BP5 (files)" if name == "bp5" else name
 
 
 def _draw_bars(outcomes: list[Outcome], path: Path, caption: str) -> list[Path]:
     ordered = sorted(outcomes, key=lambda one: statistics.median(one.end_to_end()))
     shown = ordered[:_MOST_BARS]
     shown += [one for one in ordered[_MOST_BARS:] if one.point is None]
-    figure, (axis,) = blank_figure(8, 0.3 * len(shown) + 1.8)
-    names = [one.name for one in shown]
-    begin = [0.0] * len(shown)
-    parts: list[tuple[str, Callable[[Outcome], list[float] | None]]] = [("end to end", Outcome.end_to_end)]
+    figure, (panel,) = blank(8, 0.3 * len(shown) + 1.8)
+    split: dict[str, Callable[[Outcome], list[float] | None]] = {"end to end": Outcome.end_to_end}
     if all(one.acquisition() for one in shown):
-        parts = [("stabilisation", Outcome.stabilisation), ("acquisition", Outcome.acquisition)]
-    for (label, part), colour in zip(parts, COLOURS, strict=False):
-        widths = [statistics.median(part(one) or [0.0]) for one in shown]
-        axis.barh(names, widths, left=begin, color=colour, label=label, height=0.65)
-        begin = [first + width for first, width in zip(begin, widths, strict=True)]
-    least = [max(0.0, at - min(one.end_to_end())) for at, one in zip(begin, shown, strict=True)]
-    most = [max(0.0, max(one.end_to_end()) - at) for at, one in zip(begin, shown, strict=True)]
-    axis.errorbar(begin, names, xerr=[least, most], fmt="none", ecolor="#333333", elinewidth=1, capsize=3)
-    axis.invert_yaxis()
-    axis.set_xlabel("milliseconds of a rank and step; line: range of the rounds")
-    axis.set_title(f"Metadata end to end: {caption}", loc="left", fontsize=9)
-    figure.legend(frameon=False, loc="outside lower center", ncols=2)
+        split = {"stabilisation": Outcome.stabilisation, "acquisition": Outcome.acquisition}
+    values = {name: [statistics.median(part(one) or [0.0]) for one in shown] for name, part in split.items()}
+    ranges = [(min(one.end_to_end()), max(one.end_to_end())) for one in shown]
+    whole = [statistics.median(one.end_to_end()) for one in shown]
+    parts(figure, panel, [_label(one.name) for one in shown], TIME, values, ranges, whole)
+    entitle(figure, f"Metadata of a step, end to end: {caption}")
     rows: list[tuple[Any, ...]] = [
         ("metadata", "point", "round", "stabilisation_ms", "acquisition_ms", "end_to_end_ms")
     ]
@@ -94,94 +73,54 @@ def _draw_bars(outcomes: list[Outcome], path: Path, caption: str) -> list[Path]:
 
 
 def _draw_course(outcomes: list[Outcome], path: Path, caption: str, acquired: bool) -> list[Path]:
-    figure, axes = blank_figure(9 if acquired else 7, 3.8, 2 if acquired else 1)
+    names = ("stabilisation", "acquisition")[: 1 + acquired]
+    figure, panels = blank(7 - 1.5 * acquired, 3.6, len(names))
+    count = min(_CURVES, outcomes[0].written[0]["steps"])
+    courses = {_label(one.name): windows(one, count) for one in outcomes}
+    at = [part.first + part.steps / 2 for part in next(iter(courses.values()))]
+    series = {
+        name: {point: [getattr(part, name) or 0.0 for part in course] for point, course in courses.items()}
+        for name in names
+    }
+    every = [one for shown in series.values() for times in shown.values() for one in times]
+    for panel, name in zip(panels, names, strict=True):
+        lines(panel, STEP, at, TIME, series[name], marked=False, ticks=False, beside=every)
+        panel.set_title(name)
+    legend(figure, *panels[0].get_legend_handles_labels())
+    entitle(figure, f"A step's metadata over the steps: {caption}")
     rows: list[tuple[Any, ...]] = [
         ("metadata", "point", "first_step", "steps", "stabilisation_ms", "acquisition_ms")
     ]
-    for one, colour in zip(outcomes, COLOURS * len(outcomes), strict=False):
-        parts = windows(one, min(_CURVES, one.written[0]["steps"]))
-        at = [part.first + part.steps / 2 for part in parts]
-        axes[0].plot(at, [part.stabilisation for part in parts], color=colour, label=one.name)
-        if acquired:
-            axes[1].plot(at, [part.acquisition or 0.0 for part in parts], color=colour, label=one.name)
-        rows += [
-            (one.size, one.name, part.first, part.steps, part.stabilisation, part.acquisition)
-            for part in parts
-        ]
-    for axis, name in zip(axes, ("stabilisation", "acquisition"), strict=False):
-        axis.set(xlabel="step", ylabel="milliseconds of a rank and step", ylim=(0, None))
-        axis.set_title(name, loc="left", fontsize=9)
-    figure.legend(*axes[0].get_legend_handles_labels(), frameon=False, loc="outside lower center", ncols=4)
-    figure.suptitle(caption, x=0.01, ha="left", fontsize=9)
+    rows += [
+        (one.size, one.name, part.first, part.steps, part.stabilisation, part.acquisition)
+        for one in outcomes
+        for part in courses[_label(one.name)]
+    ]
     return save(path, figure, rows)
 
 
 def _draw_space(outcomes: list[Outcome], path: Path, caption: str) -> list[Path]:
     sizes = list(dict.fromkeys(one.size for one in outcomes))
-    figure, axes = blank_figure(4.5 * len(sizes), 0.4 * len(outcomes) / len(sizes) + 1.8, len(sizes))
+    figure, panels = blank(4.5, 0.5 * len(outcomes) / len(sizes) + 1.6, len(sizes))
     rows: list[tuple[Any, ...]] = [("metadata", "point", "written_bytes", "store_bytes", "file_system_bytes")]
-    for size, axis in zip(sizes, axes, strict=True):
+    taken = {(one.size, one.name): space(one) for one in outcomes}
+    every = [one.files / one.written for one in taken.values()]
+    every += [one.store / one.written for one in taken.values() if one.store is not None]
+    for size, panel in zip(sizes, panels, strict=True):
         chosen = [one for one in outcomes if one.size == size]
-        found = [space(one) for one in chosen]
-        at = range(len(chosen))
-        axis.barh(
-            [place - 0.19 for place in at],
-            [(one.store or 0.0) / one.written for one in found],
-            height=0.36,
-            color=COLOURS[0],
-            label="as the store reports it",
-        )
-        axis.barh(
-            [place + 0.19 for place in at],
-            [one.files / one.written for one in found],
-            height=0.36,
-            color=COLOURS[1],
-            label="as the file system does",
-        )
-        axis.set_yticks(list(at), [one.name for one in chosen])
-        axis.invert_yaxis()
-        axis.set_xlabel(f"bytes stored for a byte written, metadata of {size}")
+        found = [taken[size, one.name] for one in chosen]
+        pairs = {
+            "as the file system reports it": [one.files / one.written for one in found],
+            "as the store reports it": [
+                one.store / one.written if one.store is not None else None for one in found
+            ],
+        }
+        lying(panel, [_label(one.name) for one in chosen], _SPACE, pairs, beside=every)
+        panel.set_title(f"metadata of {size}")
         rows += [
             (one.size, one.name, each.written, each.store, each.files)
             for one, each in zip(chosen, found, strict=True)
         ]
-    figure.legend(*axes[0].get_legend_handles_labels(), frameon=False, loc="outside lower center", ncols=2)
-    figure.suptitle(f"Space: {caption}", x=0.01, ha="left", fontsize=9)
+    legend(figure, *shades(list(pairs)))
+    entitle(figure, f"Space that metadata takes: {caption}")
     return save(path, figure, rows)
-
-
-def _cell(value: Any) -> Any:
-    """A text that a spreadsheet would take for a formula gets a quote before it."""
-    formula = (
-        isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") and not _is_number(value)
-    )
-    return f"'{value}" if formula else value
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text.rstrip("%x "))
-    except ValueError:
-        return False
-    return True
-
-
-def save(
-    path: Path,
-    figure: Any,
-    rows: list[tuple[Any, ...]],
-    simulated: bool = False,
-    more: dict[str, Any] | None = None,
-) -> list[Path]:
-    """Writes PATH.csv, .png, .svg and .json (how it was made, and `more`). Each has its name only when it is
-    whole."""
-    about = {**describe(figure, simulated), **(more or {})}
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([map(_cell, row) for row in rows])
-    writers: dict[str, Callable[[Path], object]] = {
-        "csv": lambda file: file.write_text(text.getvalue()),
-        "png": lambda file: figure.savefig(file, format="png", dpi=150),
-        "svg": lambda file: figure.savefig(file, format="svg", metadata={"Date": None}),
-        "json": lambda file: file.write_text(json.dumps(about, indent=1) + "\n"),
-    }
-    return [write_whole(path.with_name(f"{path.name}.{ending}"), write) for ending, write in writers.items()]

@@ -12,7 +12,8 @@ from typing import Any
 
 from stepstore.console import show
 from stepstore.lab.benchmarks import ceph, memory
-from stepstore.lab.benchmarks.layout_figures import draw, require_matplotlib
+from stepstore.lab.benchmarks.layout_figures import draw
+from stepstore.lab.figures import require_matplotlib
 from stepstore.lab.benchmarks.layout_points import Point, Space, all_layouts, chosen_points
 from stepstore.lab.benchmarks.layout_presets import PRESETS, report_space, report_windows
 from stepstore.lab.benchmarks.layout_report import Outcome, explanation, report_json, report_table

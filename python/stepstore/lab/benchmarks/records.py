@@ -1,7 +1,7 @@
 """What lies beside a figure, for `stepstore report` and for people: how it was made, and which statements
 were compared.
 
-A command that draws NAME.svg also writes NAME.json (`stepstore.lab.benchmarks.layout_figures.save` does so),
+A command that draws NAME.svg also writes NAME.json (`stepstore.lab.figures.save` does so),
 and what it has compared into NAME.statements.json. The report takes every figure and statement that it finds.
 """
 
@@ -74,15 +74,14 @@ def _read(path: str) -> str:
 
 def describe(figure: Any, simulated: bool) -> dict[str, Any]:
     """A matplotlib figure in words: its title, and what a person hears who cannot see it."""
-    axes = figure.axes
-    above = getattr(figure, "_suptitle", None)
-    title = above.get_text() if above else next((axis.get_title(loc="left") for axis in axes), "")
+    title = " ".join(figure.get_suptitle().split())
     panels = []
-    for axis in axes:
+    for axis in figure.axes:
         names = [name for name in axis.get_legend_handles_labels()[1] if not name.startswith("_")]
-        part = axis.get_title(loc="left")
-        panel = f"{part}: " if part and part != title else ""
-        panel += " over ".join(filter(None, (axis.get_ylabel(), axis.get_xlabel())))
+        part = " ".join(axis.get_title(loc="left").split())
+        panel = f"{part}: " if part else ""
+        labels = [label.replace("\n", ", ") for label in (axis.get_ylabel(), axis.get_xlabel())]
+        panel += " over ".join(filter(None, labels))
         panels.append(panel + (f"; {', '.join(names)}" if names else ""))
     return {
         "title": title,

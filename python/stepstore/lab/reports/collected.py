@@ -1,4 +1,4 @@
-"""What commands have left in folders: figures (NAME.svg, NAME.csv and NAME.json) and statements
+"""What commands have left in folders: figures (NAME.svg, NAME.narrow.svg, NAME.csv and NAME.json) and statements
 (NAME.statements.json), as stepstore.lab.benchmarks.records describes them."""
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 from stepstore.console import CommandError
 from stepstore.lab.benchmarks.machine import BUSY
 from stepstore.lab.benchmarks.records import FIRST_REFERENCE, SECOND_REFERENCE, VERDICTS
+from stepstore.lab.figures import heading
 
 _STATEMENTS = ".statements.json"
 
@@ -37,15 +38,17 @@ class Figure:
     simulated: bool
     made: Provenance
     picture: Path  # SVG, or PNG where the SVG is very large
+    narrow: Path | None  # its panels below each other, for a phone
     numbers: Path | None
     note: str = ""
 
     def rows(self) -> list[list[str]]:
-        """The first is the header."""
+        """The first is the header, with units."""
         if self.numbers is None:
             return []
         with self.numbers.open(encoding="utf-8", newline="") as file:
-            return [row for row in csv.reader(file) if row]
+            rows = [row for row in csv.reader(file) if row]
+        return [[heading(one, rows[0]) for one in rows[0]], *rows[1:]] if rows else []
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,7 @@ class Statement:
     reference: str
     figure: str
     text: str
+    unit: str  # of what is published and found; empty for a ratio
     published: float | None
     kind: str  # about, at most, above
     found: float | None
@@ -94,7 +98,7 @@ def collect(folders: list[Path]) -> Collected:
 
 def _natural(file: Path) -> list[Any]:
     """So that figure 9 comes before figure 10."""
-    return [(int(part), "") if part.isdigit() else (0, part) for part in re.split(r"(\d+)", str(file))]
+    return [(int(part), "") if part.isdigit() else (0, part) for part in re.split(r"(\d+)", str(file.with_suffix("")))]
 
 
 def _picture(file: Path) -> Path | None:
@@ -107,6 +111,7 @@ def _picture(file: Path) -> Path | None:
 def _figure(file: Path) -> Figure:
     about = _parsed(file)
     picture, numbers = _picture(file), file.with_suffix(".csv")
+    narrow = file.with_suffix(".narrow.svg")
     assert picture is not None
     title = about.get("title") or file.stem
     return Figure(
@@ -116,6 +121,7 @@ def _figure(file: Path) -> Figure:
         simulated=about.get("source") == "simulated",
         made=_provenance(about),
         picture=picture,
+        narrow=narrow if narrow.is_file() and narrow.stat().st_size <= _MOST_SVG else None,
         numbers=numbers if numbers.is_file() else None,
         note=about.get("note", ""),
     )
@@ -139,6 +145,7 @@ def _statement(file: Path, one: dict[str, Any], made: Provenance) -> Statement:
         reference=one.get("reference", SECOND_REFERENCE if figure.startswith("fdb") else FIRST_REFERENCE),
         figure=figure.removeprefix("fdb-"),
         text=one["statement"],
+        unit=one.get("unit", ""),
         published=one.get("published"),
         kind=one.get("kind", "about"),
         found=one.get("found", one.get("simulated")),

@@ -41,6 +41,7 @@ def render(found: Collected, left_out: dict[str, list[str]], quick: bool, versio
         statements=statements,
         counts=counts,
         figures=len(found.figures),
+        tables=any(one.numbers for one in found.figures),
         most_rows=_MOST_ROWS,
         busy=any(one.made.busy for one in found.figures),
         quick=quick,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from stepstore.console import CommandError, emit_json, show, table
-from stepstore.lab.benchmarks.layout_figures import require_matplotlib
+from stepstore.lab.figures import require_matplotlib
 from stepstore.lab.benchmarks.layout_points import Point, Space, chosen_points
 from stepstore.lab.benchmarks.layout_report import Outcome, report_json, report_table
 from stepstore.lab.benchmarks.options import words
@@ -255,6 +255,7 @@ def _record(statement: Statement, value: float, reason: str) -> dict[str, Any]:
         "statement": statement.text,
         "published": statement.published,
         "kind": statement.kind,
+        "unit": statement.unit,
         "simulated": value,
         "ratio": value / statement.published,
         "how": "fitted" if statement.fitted else "predicted",

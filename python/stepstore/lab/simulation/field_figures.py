@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from stepstore.lab.figures import HIGHER, Quantity
 from stepstore.lab.simulation.field_experiments import (
     FILES,
     LONG,
@@ -25,6 +26,9 @@ _NAME_OF = {
     FILES: "Lustre, FDB's files",
     SHARED: "Lustre, our field engine on a pool in files",
 }
+_BANDWIDTH = Quantity("bandwidth of all processes", "GiB/s", "bandwidth_gib_s", HIGHER)
+_ON_SERVERS = Quantity("servers", "number", "servers")
+_PROCESSES = Quantity("processes", "number", "processes")
 _PANELS = (
     ("Writers, separate", "written", SEPARATE),
     ("Readers, separate", "read", SEPARATE),
@@ -38,8 +42,8 @@ def _panels(length: Length) -> Callable[[FieldExperiments], list[Panel]]:
         return [
             Panel(
                 title,
-                "servers",
-                "GiB/s",
+                _ON_SERVERS,
+                _BANDWIDTH,
                 SERVERS,
                 {
                     _NAME_OF[store]: [
@@ -86,8 +90,8 @@ def _panels_of_files(lab: FieldExperiments) -> list[Panel]:
     return [
         Panel(
             title,
-            "processes",
-            "GiB/s",
+            _PROCESSES,
+            _BANDWIDTH,
             tuple(_OF_NODE * nodes for nodes in NODES),
             {
                 _NAME_OF[store]: [
@@ -96,7 +100,6 @@ def _panels_of_files(lab: FieldExperiments) -> list[Panel]:
                 for store in (SHARED, FILES, OBJECTS)
             },
             bars=False,
-            logarithmic=True,
         )
         for title, side, pattern in _PANELS
     ]

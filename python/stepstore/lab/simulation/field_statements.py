@@ -72,8 +72,8 @@ FIELD_STATEMENTS = (
         "together, writing: DAOS over Lustre", _objects_over_files("written", TOGETHER, _UP_TO_EIGHT, SHORT)
     ),
     _short("together, reading: DAOS over Lustre", _objects_over_files("read", TOGETHER, _UP_TO_EIGHT, SHORT)),
-    Statement("fdb-5", "seconds of a writing process, 12 servers", 27.5, True, _process("written")),
-    Statement("fdb-5", "seconds of a reading process, 12 servers", 21.8, True, _process("read")),
+    Statement("fdb-5", "seconds of a writing process, 12 servers", 27.5, True, _process("written"), unit="s"),
+    Statement("fdb-5", "seconds of a reading process, 12 servers", 21.8, True, _process("read"), unit="s"),
     Statement(
         "fdb-6", "DAOS, separate, writing: 16 servers over 1, each", 1, False, _scaling("written", SEPARATE)
     ),

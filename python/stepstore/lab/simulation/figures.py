@@ -7,7 +7,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from stepstore.lab.benchmarks.layout_figures import COLOURS, blank_figure, save
+from stepstore.lab.figures import (
+    LOWER,
+    ON_RANKS,
+    STEP,
+    STEPS,
+    TIME,
+    Quantity,
+    bars,
+    blank,
+    entitle,
+    legend,
+    lines,
+    save,
+    shadow,
+)
 from stepstore.lab.simulation.experiments import (
     ALIGNED,
     DENSE,
@@ -26,9 +40,11 @@ from stepstore.lab.simulation.experiments import (
 )
 
 _SHOWN = (*PUBLISHED, OURS)
-_COLOUR_OF = {engine.name: colour for engine, colour in zip(_SHOWN, COLOURS, strict=False)}
 _STEPS = (1000, 2000, 4000, 6000, 8000, 10000)
 _READERS = (28, 56, 112, 224)
+_SHARE = Quantity("metadata's share of the I/O time", "%", "share_percent", LOWER)
+_PER_BYTE = Quantity("time for a byte", "ns/byte", "time_ns_byte", LOWER)
+_READING = Quantity("ranks that read", "number", "ranks")
 
 
 @dataclass
@@ -36,13 +52,12 @@ class Panel:
     """Series over the same x values. dark: the lower part of the bars of that name, drawn darker."""
 
     title: str
-    x_label: str
-    y_label: str
-    x: tuple[Any, ...]
+    x: Quantity | None  # None: its values are names, which say all
+    y: Quantity
+    at: tuple[Any, ...]
     series: dict[str, list[float]]
     bars: bool = True
     dark: dict[str, list[float]] = field(default_factory=dict)
-    logarithmic: bool = False
 
     def rows(self) -> list[tuple[Any, ...]]:
         named = [(name, "", values) for name, values in self.series.items()]
@@ -50,7 +65,7 @@ class Panel:
         return [
             (self.title, name, part, x, value)
             for name, part, values in named
-            for x, value in zip(self.x, values, strict=True)
+            for x, value in zip(self.at, values, strict=True)
         ]
 
 
@@ -73,9 +88,7 @@ def _over_ranks(lab: Experiments, title: str, size: int, part: str, engines: tup
             engine.name: [1e3 * lab.times(engine, ranks, size).broadcast for ranks in RANKS]
             for engine in engines
         }
-    return Panel(
-        title, "ranks that write, and read", "milliseconds of a rank and step", RANKS, series, dark=dark
-    )
+    return Panel(title, ON_RANKS, TIME, RANKS, series, dark=dark)
 
 
 def _one_panel(title: str, size: int, part: str, engines: tuple[Engine, ...] = _SHOWN) -> Drawn:
@@ -111,7 +124,7 @@ def _shares(lab: Experiments, size: int, share: float) -> dict[str, list[float]]
 
 def _metadata_share(lab: Experiments) -> list[Panel]:
     series = {POSIX.name: _shares(lab, WARPX, 0.24)[POSIX.name]}
-    return [Panel("", "ranks", "metadata, percent of I/O time", RANKS, series, bars=False)]
+    return [Panel("", ON_RANKS, _SHARE, RANKS, series, bars=False)]
 
 
 def _readers(lab: Experiments) -> list[Panel]:
@@ -119,8 +132,7 @@ def _readers(lab: Experiments) -> list[Panel]:
         name: [1e3 * lab.steady(engine, 224, WARPX, readers).acquisition for readers in _READERS]
         for name, engine in ((EVERYONE.name, EVERYONE), ("rank 0 reads and broadcasts", KV))
     }
-    label = "milliseconds of a rank and step"
-    return [Panel("224 writers, 5 KB", "ranks that read", label, _READERS, series, bars=False)]
+    return [Panel("224 writers, 5 KB", _READING, TIME, _READERS, series, bars=False)]
 
 
 def _extents(lab: Experiments) -> list[Panel]:
@@ -130,7 +142,7 @@ def _extents(lab: Experiments) -> list[Panel]:
         "56 KB, 20 writers": lab.extents(20, E3SM, 56 * 1024),
     }
     series = {"daos_array_write": [1e3 * one for one in times.values()]}
-    return [Panel("", "extents", "milliseconds of a rank and step", tuple(times), series)]
+    return [Panel("", None, TIME, tuple(times), series)]
 
 
 def _snapshots(lab: Experiments) -> list[Panel]:
@@ -140,15 +152,15 @@ def _snapshots(lab: Experiments) -> list[Panel]:
         for engine in (EXTENDING, SNAPSHOTS)
     }
     at = tuple(steps // windows * (window + 1) for window in range(windows))
-    return [Panel("64 writers, 56 KB", "step", "milliseconds of a rank and step", at, series, bars=False)]
+    return [Panel("64 writers, 56 KB", STEP, TIME, at, series, bars=False)]
 
 
 def _more_steps(lab: Experiments) -> list[Panel]:
     return [
         Panel(
             part,
-            "steps",
-            "milliseconds of a rank and step",
+            STEPS,
+            TIME,
             _STEPS,
             {
                 engine.name: [1e3 * getattr(lab.times(engine, 1024, E3SM, steps), part) for steps in _STEPS]
@@ -168,7 +180,7 @@ def _per_byte(lab: Experiments) -> list[Panel]:
             ]
             for engine in (KV, DENSE, ALIGNED)
         }
-        return Panel(part, "ranks", "nanoseconds for a byte", RANKS, series)
+        return Panel(part, ON_RANKS, _PER_BYTE, RANKS, series)
 
     return [panel("stabilisation", lambda _: E3SM), panel("acquisition", lambda ranks: E3SM * ranks)]
 
@@ -177,10 +189,10 @@ FIGURES = (
     Drawn("1", "1: metadata's share of WarpX's I/O time with files", _metadata_share),
     Drawn("5", "5: every rank reads, or rank 0 and a broadcast", _readers),
     _one_panel("8: stabilisation, 56 KB", E3SM, "stabilisation"),
-    _one_panel("9: acquisition, 56 KB (dark: broadcast)", E3SM, "acquisition", (KV, DENSE, ALIGNED, OURS)),
+    _one_panel("9: acquisition, 56 KB", E3SM, "acquisition", (KV, DENSE, ALIGNED, OURS)),
     _one_panel("10: stabilisation, 5 KB", WARPX, "stabilisation"),
     Drawn("11", "11: daos_array_write of aligned extents", _extents),
-    _one_panel("12: acquisition, 5 KB (dark: broadcast)", WARPX, "acquisition"),
+    _one_panel("12: acquisition, 5 KB", WARPX, "acquisition"),
     Drawn("13", "13: end to end", _end_to_end),
     Drawn("14", "14: steps by extending, or by snapshots", _snapshots),
     Drawn("15", "15: over more steps, 1,024 ranks, 56 KB", _more_steps),
@@ -191,35 +203,24 @@ FIGURES = (
 def draw(drawn: Drawn, lab: Any, directory: Path, caption: str) -> list[Path]:
     """The files that were made."""
     panels = drawn.panels(lab)
-    figure, axes = blank_figure(4.5 * len(panels) + 2.5, 3.8, len(panels))
+    columns = 2 if len(panels) == 4 else len(panels)
+    figure, axes = blank(7 if len(panels) == 1 else 5, 3.6, len(panels), columns)
+    every = [one for panel in panels for values in panel.series.values() for one in values]
     for axis, panel in zip(axes, panels, strict=True):
-        (_draw_bars if panel.bars else _draw_lines)(axis, panel)
-        axis.set(xlabel=panel.x_label, ylabel=panel.y_label)
-        if panel.logarithmic:
-            axis.set(xscale="log", yscale="log")
-        else:
-            axis.set_ylim(0, None)
-        axis.set_title(panel.title, loc="left", fontsize=9)
-    if len(panels[-1].series) > 1:
-        figure.legend(
-            *axes[-1].get_legend_handles_labels(), frameon=False, loc="outside lower center", ncols=3
-        )
-    figure.suptitle(f"Figure {drawn.title}; {caption}", x=0.01, ha="left", fontsize=9)
-    rows: list[tuple[Any, ...]] = [("panel", "series", "part", "x", "y")]
+        if panel.bars:
+            bars(axis, panel.x, panel.at, panel.y, panel.series, panel.dark, beside=every)
+        elif panel.x:
+            lines(axis, panel.x, panel.at, panel.y, panel.series, beside=every)
+        axis.set_title(panel.title)
+    handles, labels = axes[-1].get_legend_handles_labels()
+    if panels[-1].dark:
+        handles, labels = [*handles, shadow()], [*labels, "dark: the broadcast"]
+    if len(labels) > 1:
+        legend(figure, handles, labels)
+    entitle(figure, f"Figure {drawn.title}; {caption}")
+    first = panels[0]
+    rows: list[tuple[Any, ...]] = [
+        ("panel", "series", "part", first.x.column if first.x else "case", first.y.column)
+    ]
     rows += [row for panel in panels for row in panel.rows()]
     return save(directory / f"simulated-{drawn.number}", figure, rows, simulated=True)
-
-
-def _draw_bars(axis: Any, panel: Panel) -> None:
-    width = 0.8 / len(panel.series)
-    for number, (name, values) in enumerate(panel.series.items()):
-        at = [i + (number - (len(panel.series) - 1) / 2) * width for i in range(len(panel.x))]
-        axis.bar(at, values, width, label=name, color=_COLOUR_OF.get(name, COLOURS[number]))
-        if name in panel.dark:
-            axis.bar(at, panel.dark[name], width, color="black", alpha=0.35)
-    axis.set_xticks(range(len(panel.x)), [str(one) for one in panel.x])
-
-
-def _draw_lines(axis: Any, panel: Panel) -> None:
-    for (name, values), colour in zip(panel.series.items(), COLOURS, strict=False):
-        axis.plot(panel.x, values, marker="o", label=name, color=_COLOUR_OF.get(name, colour))

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from stepstore.lab.figures import ON_RANKS, TIME
 from stepstore.lab.simulation.experiments import ADAPTIVE, DENSE, NODES, POSIX, Engine
 from stepstore.lab.simulation.figures import Drawn, Panel
 from stepstore.lab.simulation.run import Simulator
@@ -58,12 +59,11 @@ def _panels(lab: FilesExperiments, text: str) -> list[Panel]:
     return [
         Panel(
             f"{part}, {text}",
-            "ranks that write, and read",
-            "milliseconds of a rank and step",
+            ON_RANKS,
+            TIME,
             RANKS,
             {one.name: [1e3 * lab.times(one, ranks, SIZES[text])[part] for ranks in RANKS] for one in PLACES},
             bars=False,
-            logarithmic=True,
         )
         for part in ("stabilisation", "acquisition")
     ]

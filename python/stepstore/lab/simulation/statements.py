@@ -32,6 +32,7 @@ class Statement:
     fitted: bool  # a parameter was chosen so that it holds
     value: Callable[[Any], float]  # of the experiments
     kind: str = ABOUT
+    unit: str = ""  # a ratio has none
 
     def holds(self, value: float) -> bool:
         if self.kind == ABOVE:
@@ -132,7 +133,7 @@ STATEMENTS = (
         ABOVE,
     ),
     Statement("15", "stabilisation at 1,000 over 10,000 steps", 5, True, _fewer_steps),
-    Statement("17", "WarpX: KV's percent of I/O time, where POSIX has 21", 4.5, True, _warpx_share),
+    Statement("17", "WarpX: KV's percent of I/O time, where POSIX has 21", 4.5, True, _warpx_share, unit="%"),
     Statement("16", "stabilisation per byte, 1,024 over 64 ranks", 1, False, _per_byte, AT_MOST),
     Statement("16", "acquisition per byte, 1,024 over 64 ranks", 1, False, _per_byte_read, AT_MOST),
 )
