@@ -54,7 +54,7 @@ class Page:
         from PIL import Image
 
         self.driver.save_screenshot(str(file))
-        Image.open(file).convert("RGB").quantize(48).save(file, optimize=True)
+        Image.open(file).convert("RGB").quantize(160).save(file, optimize=True)
 
     def printed(self, file: Path) -> None:
         found = self.driver.execute_cdp_cmd(

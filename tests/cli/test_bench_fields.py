@@ -59,7 +59,9 @@ def test_all_that_is_measured(cli):
     assert all(one["ours"] >= 1 and one["peer"] >= 1 for one in records if one["what"] == "bytes on disk")
     assert not list(cli.directory.glob("stepstore-bench-*"))
     if draw:
-        names = {f"fields.{ending}" for ending in ("csv", "json", "narrow.svg", "png", "svg", "statements.json")}
+        names = {
+            f"fields.{ending}" for ending in ("csv", "json", "narrow.svg", "png", "svg", "statements.json")
+        }
         assert {one.name for one in figures.iterdir()} == names
         found = json.loads((figures / "fields.statements.json").read_text())["statements"]
         assert {one["reference"] for one in found} == {GOALS, SECOND_REFERENCE}

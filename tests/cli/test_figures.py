@@ -97,7 +97,7 @@ def application(folder):
         for ranks in (64, 1024)
     ]
     draw_scale(found, 25e9, folder, "a cluster")
-    draw_plane({"box0": (0, 0, 0, 1), "values0": np.ones((4, 4))}, 4, folder, "4 ranks")
+    draw_plane({"box0": (0, 0, 0, 1), "values0": np.ones((64, 64))}, 64, folder, "4 ranks")
 
 
 def advice(folder):
@@ -105,7 +105,14 @@ def advice(folder):
         {"point": point, "parameters": point, "stabilisation": seconds, "acquisition": 2e-3}
         for point, seconds in (("kv", 1e-3), ("posix", 90e-3))
     ]
-    job = {"ranks": 64, "servers": 10, "rank_bytes": 5120.0, "settings": "Layout=kv", "reason": "", "notes": []}
+    job = {
+        "ranks": 64,
+        "servers": 10,
+        "rank_bytes": 5120.0,
+        "settings": "Layout=kv",
+        "reason": "",
+        "notes": [],
+    }
     draw_advice({**job, "predictions": predictions}, folder, "stepstore advise")
 
 
@@ -135,12 +142,21 @@ def saved(monkeypatch):
     found = []
 
     def savefig(figure, file, **options):
-        found.append((Path(file).name, figures.faults(figure), longest(figure), figure.get_size_inches()[0]))
         plain(figure, file, **options)
+        faults = [*figures.faults(figure), *cut(figure)]
+        found.append((Path(file).name, faults, longest(figure), figure.get_size_inches()[0]))
 
     plain = Figure.savefig
     monkeypatch.setattr(Figure, "savefig", savefig)
     return found
+
+
+def cut(figure):
+    """Whether something reaches over the edge of the figure, and by how many inches."""
+    wide, high = figure.get_size_inches()
+    box = figure.get_tightbbox()
+    over = max(-box.x0, -box.y0, box.x1 - wide, box.y1 - high)
+    return [f"{over:.2f} inches are cut"] if over > 0.02 else []
 
 
 def longest(figure):

@@ -249,8 +249,8 @@ def test_headings_and_links_lead_somewhere(cli, figures, tmp_path):
 @needs_browser
 @needs_simulator
 def test_simulated_figures_can_be_read_wide_on_a_phone_and_in_print(cli, tmp_path):
-    cli("simulate", "figures", "--directory", tmp_path / "found", "--only", "8,files-1", timeout=300)
-    report(cli, "--from", tmp_path / "found")
+    cli("simulate", "figures", "--directory", "found", "--only", "8,files-1", timeout=300)
+    report(cli, "--from", "found")
     file = cli.directory / "page.html"
     shown = "return [...document.images].map(i => [i.currentSrc, i.width, i.naturalWidth, i.height])"
     with browser.opened(file, tmp_path / "profile") as first:
@@ -276,5 +276,5 @@ def test_simulated_figures_can_be_read_wide_on_a_phone_and_in_print(cli, tmp_pat
             assert 0.85 * natural < width < 390, "its words are as large as they were drawn"
         assert phone[1][3] > 1.5 * phone[1][1], "two panels stand below each other"
         if PICTURES:
-            page.run("document.querySelector('figure').scrollIntoView()")
+            page.run("document.querySelector('figure').scrollIntoView({behavior: 'instant'})")
             page.picture(Path(PICTURES) / "report-phone.png")

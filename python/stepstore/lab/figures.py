@@ -29,6 +29,7 @@ NUMBER = "number"  # the unit of what is counted
 DWARFED = 20  # times the smallest value of a panel: its axis is logarithmic from there on
 _NARROW = 3.9  # inches: a phone
 _SIGNS = 13  # of a title, in an inch
+_LABEL = 36  # signs of a line at an axis
 _SHADES = (1.0, 0.4)  # of a peer's colour: the first part, the second
 _SHADOW = 0.35
 
@@ -46,7 +47,7 @@ class Quantity:
         """What stands at an axis."""
         first = f"number of {self.what}" if self.unit == NUMBER else f"{self.what} ({self.unit})"
         more = ", ".join(filter(None, (self.better, "log scale" if logarithmic else "")))
-        return f"{first}\n{more}" if more else first
+        return "\n".join(filter(None, (textwrap.fill(first, _LABEL), more)))
 
 
 TIME = Quantity("time of a rank and step", "ms", "time_ms", LOWER)
@@ -131,7 +132,7 @@ def entitle(figure: Any, text: str) -> None:
 def chosen(
     axis: Any, quantity: Quantity, values: Sequence[float] | None = None, logarithmic: bool = False
 ) -> None:
-    """An x or y axis (`panel.xaxis`) with what the experiment chose; ticks at its values, if they are given."""
+    """An x or y axis (`panel.xaxis`) with what the experiment chose, and ticks at its values."""
     axis.set_label_text(quantity.words(logarithmic))
     if logarithmic:
         _make_logarithmic(axis)
@@ -150,7 +151,7 @@ def measured(
 ) -> bool:
     """An axis with what was measured: from 0, or logarithmic where the largest of the values dwarfs the
     smallest. Returns whether it is. beside: the values of other panels, which get the same scale."""
-    from matplotlib.ticker import FuncFormatter
+    from matplotlib.ticker import FuncFormatter, LogLocator
 
     positive, least = [one for one in values if one > 0], min(values, default=0)
     logarithmic = not linear and dwarfed([*values, *beside])
@@ -158,6 +159,8 @@ def measured(
     limits = axis.axes.set_xlim if axis.axis_name == "x" else axis.axes.set_ylim
     if logarithmic:
         _make_logarithmic(axis)
+        if max(positive) < 100 * min(positive):
+            axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
         limits(min(positive) / 2.5, max(positive) * 2)
     else:
@@ -267,12 +270,13 @@ def lying(
     for (label, values), shift, alpha in zip(series.items(), (-0.19, 0.19), _SHADES, strict=True):
         at = [place + shift for place in range(len(names))]
         colour = styles[label].colour if peers else named
-        panel.barh(at, [one or 0 for one in values], 0.36, color=colour, alpha=1 if peers else alpha, label=label)
+        panel.barh(
+            at, [one or 0 for one in values], 0.36, color=colour, alpha=1 if peers else alpha, label=label
+        )
         for place, value in zip(at, values, strict=True):
-            panel.annotate(
-                "not known" if value is None else _short(value), (max(value or 0, panel.get_xlim()[0]), place), (3, 0),
-                textcoords="offset points", va="center", fontsize=7,
-            )  # fmt: skip
+            text = "not known" if value is None else _short(value)
+            end = (max(value or 0, panel.get_xlim()[0]), place)
+            panel.annotate(text, end, (3, 0), textcoords="offset points", va="center", fontsize=7)
     panel.set_xlim(right=panel.get_xlim()[1] * (4 if logarithmic else 1.15))
     panel.set_yticks(range(len(names)), names)
     panel.invert_yaxis()
@@ -337,7 +341,8 @@ def _stacked(
     for widths, alpha in zip(values.values(), _SHADES, strict=False):
         panel.barh(at, widths, left=begin, color=colours, alpha=alpha, height=0.62)
         begin = [first + width for first, width in zip(begin, widths, strict=True)]
-    return dict(zip(*reversed(shades(list(values))), strict=True)) if len(values) > 1 else {}
+    handles, labels = shades(list(values))
+    return dict(zip(labels, handles, strict=True)) if len(values) > 1 else {}
 
 
 def _dots(
@@ -462,6 +467,7 @@ def save(
         if narrow:
             _narrow(figure)
             _fit(figure)
+            figure.draw_without_rendering()  # one pass leaves a panel with equal axes too far to the left
         figure.savefig(file, format="svg", metadata={"Date": None})
 
     writers: dict[str, Callable[[Path], object]] = {

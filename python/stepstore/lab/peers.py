@@ -24,7 +24,7 @@ _PEERS = (
     (r"array.adaptive|^stepstore$|our field engine", Style("#0072B2", "o")),
     (r"array.aligned", Style("#CC79A7", "P")),
     (r"array", Style("#009E73", "v")),
-    (r"kv", Style("#56B4E9", "D")),
+    (r"\bkv", Style("#56B4E9", "D")),
     (r"bp5|toc|fdb's files", Style("#D55E00", "s")),
 )
 _OTHERS = (Style("#000000", "X"), Style("#8A8A8A", "*"))

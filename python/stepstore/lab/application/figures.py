@@ -95,7 +95,7 @@ def _steps(first: float, last: float, count: int = 31) -> list[float]:
 
 def draw_plane(plane: dict[str, Any], edge: int, directory: Path, caption: str) -> list[Path]:
     """V in the middle plane, and the boxes that hold it."""
-    from matplotlib.patches import Rectangle
+    from matplotlib.patches import Patch, Rectangle
 
     figure, (field, mesh) = blank(5, 4.3, 2)
     boxes = [(plane[f"box{i}"], plane[f"values{i}"]) for i in range(len(plane) // 2)]
@@ -117,5 +117,8 @@ def draw_plane(plane: dict[str, Any], edge: int, directory: Path, caption: str) 
         axis.grid(False)
         axis.set_title(title)
     figure.colorbar(image, ax=field, label="V (concentration)", shrink=0.8)
+    levels = sorted({min(box[0], len(_LEVEL_COLOURS) - 1) for box, _ in boxes})
+    patches = [Patch(facecolor=_LEVEL_COLOURS[one], edgecolor="#333333", linewidth=0.4) for one in levels]
+    legend(figure, patches, [f"level {one}" for one in levels])
     entitle(figure, f"The mesh follows the fronts: middle plane, {caption}")
     return save(directory / "application-mesh", figure, rows)

@@ -109,7 +109,7 @@ def _draw_space(outcomes: list[Outcome], path: Path, caption: str) -> list[Path]
     for size, panel in zip(sizes, panels, strict=True):
         chosen = [one for one in outcomes if one.size == size]
         found = [taken[size, one.name] for one in chosen]
-        pairs = {
+        pairs: dict[str, list[float | None]] = {
             "as the file system reports it": [one.files / one.written for one in found],
             "as the store reports it": [
                 one.store / one.written if one.store is not None else None for one in found

@@ -1,5 +1,5 @@
-"""What commands have left in folders: figures (NAME.svg, NAME.narrow.svg, NAME.csv and NAME.json) and statements
-(NAME.statements.json), as stepstore.lab.benchmarks.records describes them."""
+"""What commands have left in folders: figures (NAME.svg, NAME.narrow.svg, NAME.csv and NAME.json) and
+statements (NAME.statements.json), as stepstore.lab.benchmarks.records describes them."""
 
 from __future__ import annotations
 
@@ -98,7 +98,10 @@ def collect(folders: list[Path]) -> Collected:
 
 def _natural(file: Path) -> list[Any]:
     """So that figure 9 comes before figure 10."""
-    return [(int(part), "") if part.isdigit() else (0, part) for part in re.split(r"(\d+)", str(file.with_suffix("")))]
+    return [
+        (int(part), "") if part.isdigit() else (0, part)
+        for part in re.split(r"(\d+)", str(file.with_suffix("")))
+    ]
 
 
 def _picture(file: Path) -> Path | None:
