@@ -432,8 +432,8 @@ def _narrow(figure: Any) -> None:
         height = min(height, _NARROW)
     figure.set_size_inches(_NARROW, height * len(panels) + (0.5 if len(panels) == 1 else 0))
     grid = GridSpec(len(panels), 1, figure=figure)
-    for panel, place in zip(panels, grid, strict=True):
-        panel.set_subplotspec(place)
+    for number, panel in enumerate(panels):
+        panel.set_subplotspec(grid[number])
     for old in figure.legends[:1]:
         legend(figure, old.legend_handles, [text.get_text() for text in old.get_texts()])
 

@@ -24,9 +24,9 @@ from stepstore.lab.figures import (
 from stepstore.lab.peers import style_of
 
 _OUTPUT = Quantity("time of a rank and output", "ms", "output_ms", LOWER)
-_SHARE = Quantity("metadata's share of an output's time", "%", "share_percent", LOWER)
+_SHARE = Quantity("metadata's share of the time", "%", "share_percent", LOWER)
 _RANKS = Quantity("ranks", NUMBER, "ranks")
-_DATA = Quantity("bandwidth at which all ranks write data", "GB/s", "bandwidth_gb_s")
+_DATA = Quantity("bandwidth of all ranks' data", "GB/s", "bandwidth_gb_s")
 _LEVEL_COLOURS = ("white", "#8ecae6", "#ffb703", "#e63946")
 
 
