@@ -29,6 +29,7 @@ NUMBER = "number"  # the unit of what is counted
 DWARFED = 20  # times the smallest value of a panel: its axis is logarithmic from there on
 _NARROW = 3.9  # inches: a phone
 _SIGNS = 13  # of a title, in an inch
+_LONG = 24  # signs of a name beside a bar
 _LABEL = 36  # signs of a line at an axis
 _SHADES = (1.0, 0.4)  # of a peer's colour: the first part, the second
 _SHADOW = 0.35
@@ -159,7 +160,7 @@ def measured(
     limits = axis.axes.set_xlim if axis.axis_name == "x" else axis.axes.set_ylim
     if logarithmic:
         _make_logarithmic(axis)
-        if max(positive) < 100 * min(positive):
+        if axis.axis_name == "y" and max(positive) < 100 * min(positive):
             axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
         limits(min(positive) / 2.5, max(positive) * 2)
@@ -233,6 +234,11 @@ def lines(
         panel.plot(at, values, marker=style.marker if marked else "", color=style.colour, label=name)
     chosen(panel.xaxis, x, at if ticks else None, logarithmic=far)
     measured(panel.yaxis, y, [one for values in series.values() for one in values], beside=beside)
+
+
+def _in_lines(name: str) -> str:
+    """A long name of a point in two lines, so that a phone has room for its bar."""
+    return name if len(name) < _LONG or "," not in name else ",\n".join(name.rsplit(",", 1))
 
 
 def _short(value: float) -> str:
@@ -327,7 +333,7 @@ def parts(
         panel.annotate(
             _short(value), (end, place), (5, 0), textcoords="offset points", va="center", fontsize=8
         )
-    panel.set_yticks(at, names)
+    panel.set_yticks(at, [_in_lines(name) for name in names])
     panel.invert_yaxis()
     panel.grid(axis="y", visible=far)
     if handles:
@@ -467,7 +473,7 @@ def save(
         if narrow:
             _narrow(figure)
             _fit(figure)
-            figure.draw_without_rendering()  # one pass leaves a panel with equal axes too far to the left
+        figure.draw_without_rendering()  # one pass of the layout leaves some words over the edge
         figure.savefig(file, format="svg", metadata={"Date": None})
 
     writers: dict[str, Callable[[Path], object]] = {

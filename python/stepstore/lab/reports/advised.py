@@ -8,7 +8,7 @@ from typing import Any
 from stepstore.console import human_bytes
 from stepstore.lab.figures import LOWER, Quantity, blank, entitle, parts, save
 
-_PREDICTED = Quantity("predicted time of a rank and step", "ms", "time_ms", LOWER)
+_PREDICTED = Quantity("predicted time of a step", "ms", "time_ms", LOWER)
 
 
 def draw_advice(advice: dict[str, Any], folder: Path, command: str) -> None:
