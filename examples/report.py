@@ -24,24 +24,6 @@ IO_NAME = "SimulationOutput"
 REPETITIONS = 5
 ENOUGH_ROUNDS = 5  # for a median to be trusted
 PARTS = ("writer", "live", "acquire", "profile", "others")
-STYLE = {
-    "font.size": 10,
-    "font.family": "DejaVu Sans",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-}
-
-
-def pyplot():
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    plt.rcParams.update(STYLE)
-    return plt
 
 
 # ---- before a run
