@@ -43,14 +43,16 @@ if ((${#missing[@]})); then
     say "packages to install: ${missing[*]}"
     quiet_step "apt-get update" "$log/apt-update.log" as_root apt-get update
     # For libFuzzer (tests/fuzz). Debian 12 has it, not every distribution does.
-    ((level < 3)) || ! apt-cache show clang-19 libclang-rt-19-dev >/dev/null 2>&1 || missing+=(clang-19 libclang-rt-19-dev)
+    ((level < 3)) || ! apt-cache show clang-19 libclang-rt-19-dev >/dev/null 2>&1 ||
+        missing+=(clang-19 libclang-rt-19-dev)
     quiet_step "apt-get install" "$log/apt-install.log" \
         as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}"
 fi
 
 # ---- Python
 requirements=("adios2==$ADIOS2_VERSION" "numpy>=1.24" "matplotlib>=3.7")
-((level < 2)) || requirements+=("nanobind>=2.2" "scikit-build-core>=0.10" "blosc2>=4.14" "typer>=0.12" "rich>=13")
+((level < 2)) || requirements+=("nanobind>=2.2" "scikit-build-core>=0.10" "blosc2>=4.14"
+    "typer>=0.12" "rich>=13")
 ((level < 3)) || requirements+=("mpi4py>=4" "pytest>=7" "jinja2>=3.1" "selenium>=4.20"
     "pyfdb==$FDB5_VERSION" "fdb5lib==$FDB5_VERSION" "eccodes>=2.40" "clang-format==$CLANG_FORMAT_VERSION"
     "clang-tidy==$CLANG_TIDY_VERSION" "ruff==$RUFF_VERSION" "mypy>=1.11"
@@ -74,8 +76,8 @@ fi
 
 # ---- the package itself: libraries, ADIOS2 plugin, Python extension and command line. With the compilers'
 # names and the flags of the other builds, so that ccache has their objects. With the benchmarks that need an
-# ADIOS2 with MPI where scripts/adios2-mpi.sh has built one. The stamp has the level and the sources' hash: the
-# whole package serves the demo too.
+# ADIOS2 with MPI where scripts/adios2-mpi.sh has built one. The stamp has the level and the sources' hash:
+# the whole package serves the demo too.
 options=()
 if ((level == 2)); then
     for part in BENCH FDB5 RADOS; do options+=("--config-settings=cmake.define.STEPSTORE_$part=OFF"); done
