@@ -380,3 +380,30 @@ def test_no_key_becomes_a_local_file_elsewhere(pool: str, tmp_path: Path) -> Non
     assert not [one for one in tmp_path.rglob("*") if one.name in ("escaped", "made")]
     fs.get(f"{pool}/box/d/inside", str(target / "inside"))
     assert (target / "inside").read_bytes() == b"x"
+
+
+def test_a_call_over_many_files_opens_their_container_once(pool, monkeypatch, tmp_path):
+    fs = StepstoreFileSystem(skip_instance_cache=True)
+    opened = []
+    connect = stepstore.Pool.connect
+    monkeypatch.setattr(
+        stepstore.Pool, "connect", lambda *given, **more: opened.append(given) or connect(*given, **more)
+    )
+    files = {f"{pool}/box/{folder}/{name}": b"x" for folder in "abc" for name in "123"}
+    calls = {
+        "pipe": lambda: fs.pipe(files),
+        "du": lambda: fs.du(f"{pool}/box"),
+        "cat": lambda: fs.cat(list(files)),
+        "walk": lambda: list(fs.walk(f"{pool}/box")),
+        "get": lambda: fs.get(f"{pool}/box/", f"{tmp_path}/", recursive=True),
+        "put": lambda: fs.put(f"{tmp_path}/a/", f"{pool}/box/d/", recursive=True),
+        "copy": lambda: fs.copy(f"{pool}/box/a/", f"{pool}/box/e/", recursive=True),
+    }
+    for name, call in calls.items():
+        opened.clear()
+        call()
+        assert 1 <= len(opened) <= 2, name  # for reading, and for writing
+    opened.clear()
+    fs.info(next(iter(files)))
+    assert opened  # nothing stays open after a call
+    assert fs.du(f"{pool}/box") == len(files) + 6

@@ -325,6 +325,24 @@ def test_a_killed_import_continues_at_the_step(cli, pool, ending):
     assert not imported(file, cli.directory / "q")[0]
 
 
+@pytest.mark.parametrize("ending", ["npy", pytest.param("bp", marks=needs_adios2)])
+def test_an_import_that_nobody_finishes_can_be_removed(cli, pool, ending):
+    file = cli.directory / f"a.{ending}"
+    export(pool / "default/long", file)
+    stepstore.Pool.create(str(cli.directory / "q"), targets=2)
+    killed = interrupted(cli, 5, signal.SIGKILL, "import", file.name, "q/default/a")
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    told = cli("ls", "q/default").err
+    assert f"q/default/a is an unfinished copy of {file.name}, begun 20" in told
+    assert 'stepstore rm "q/default/a (copy at work)"' in told
+    assert "removed the unfinished stream a" in cli("rm", "q/default/a (copy at work)", "--yes").out
+    assert cli("ls", "q/default", "--json").json == [] and "unfinished" not in cli("ls", "q/default").err
+    cli.fails("rm", "q/default/a (copy at work)", "--yes", code=3, says=("has no stream",))
+    other = cli.directory / "b.nc"
+    xr.Dataset({"x": ("i", [1.0])}).to_netcdf(other)
+    assert Import(other, Place(str(cli.directory / "q"), "default", "a")).run()  # the place is free
+
+
 @pytest.mark.parametrize("ending", ["nc", "npy", pytest.param("bp", marks=needs_adios2)])
 def test_ctrl_c_says_what_is_left(cli, pool, ending):
     done = interrupted(cli, 3, signal.SIGINT, "export", pool / "default/long", f"a.{ending}")

@@ -14,6 +14,7 @@ import stepstore
 from stepstore.blobs import open_blobs
 from stepstore.errors import Error
 from stepstore.kinds import openers_at
+from stepstore.steps import open_steps
 
 CLIPBOARD = "\x1b]52;c;cm0gLXJmIH4=\x07"
 
@@ -315,3 +316,22 @@ def test_a_location_where_nothing_is_has_no_openers(kinds, tmp_path):
     assert openers_at(f"{kinds}/default/none") == []
     assert openers_at(str(tmp_path / "none")) == []
     assert openers_at("nonsense://x") == []
+
+
+def test_a_stream_is_opened_once_for_its_facts_and_its_variables(tmp_path, monkeypatch):
+    from stepstore.view import data, look
+
+    stepstore.Pool.create(tmp_path / "p", targets=2)
+    with stepstore.Writer(f"{tmp_path}/p/box/gs") as writer, writer.step() as step:
+        step["U"] = np.arange(3)
+    opened = []
+    monkeypatch.setattr(
+        data, "open_steps", lambda *given, **more: opened.append(open_steps(*given, **more)) or opened[-1]
+    )
+    (stream,) = look(f"{tmp_path}/p", "box").children()
+    with stream.held():
+        assert stream.facts()["steps"] == 1 and [one.name for one in stream.children()] == ["U"]
+        assert len(opened) == 1
+    with pytest.raises(Error):
+        len(opened[0])  # closed
+    assert stream.facts()["steps"] == 1 and len(opened) == 2

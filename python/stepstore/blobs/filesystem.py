@@ -21,8 +21,12 @@ from __future__ import annotations
 
 import datetime
 import errno
+import functools
 import re
+from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
+from contextvars import ContextVar
 from glob import has_magic
 from typing import Any
 
@@ -40,6 +44,23 @@ from stepstore.store import Pool
 _READ_AHEAD = 256 << 10
 _WRITE_PIECE = 8 << 20
 _CHUNK = re.compile(r"(^|/)\d+(\.\d+)*$")
+# What a call over many files used last stays open until it ends: opening takes longer than a small file.
+_MOST_KEPT = 8
+_kept: ContextVar[deque[Blobs] | None] = ContextVar("kept", default=None)
+
+
+def _over_many(method: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(method)
+    def call(*args: Any, **options: Any) -> Any:
+        if _kept.get() is not None:
+            return method(*args, **options)
+        token = _kept.set(deque(maxlen=_MOST_KEPT))
+        try:
+            return method(*args, **options)
+        finally:
+            _kept.reset(token)
+
+    return call
 
 
 class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
@@ -142,9 +163,12 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
                 )
             if write and not make:
                 open_blobs(place.pool, place.container, read_only=True)
-            return open_blobs(
+            opened = open_blobs(
                 place.pool, place.container, read_only=self._read_only or not write, snapshot=self._snapshot
             )
+        if (kept := _kept.get()) is not None:
+            kept.append(opened)
+        return opened
 
     def _same(self, place: Place) -> tuple[Any, ...]:
         """What two paths to one place have in common, through links say."""
@@ -270,6 +294,15 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
         infos = {name: _file_info(blobs, names[name], name) for name in sorted(names)}
         return {name: entry for name, entry in infos.items() if entry is not None}
 
+    def walk(self, path: str, *args: Any, **options: Any) -> Any:
+        """Walk through directories, as `os.walk`."""
+        held = None  # the container of all of it stays open meanwhile
+        with suppress(OSError, Error):  # the base class says what is wrong
+            place = self._place(path)
+            held = self._blobs(place) if place.container else None
+        yield from super().walk(path, *args, **options)
+        del held
+
     def mkdir(self, path: str, create_parents: bool = True, **_: Any) -> None:
         """Make a directory. A container that is missing is made, a pool never."""
         place = self._place(path)
@@ -376,6 +409,20 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
         raise FileNotFoundError(path)
 
     _rm = rm_file
+
+    # ---- many files
+    du, cat, pipe, get, put, copy, expand_path = map(
+        _over_many,
+        (
+            AbstractFileSystem.du,
+            AbstractFileSystem.cat,
+            AbstractFileSystem.pipe,
+            AbstractFileSystem.get,
+            AbstractFileSystem.put,
+            AbstractFileSystem.copy,
+            AbstractFileSystem.expand_path,
+        ),
+    )
 
     # ---- files
 

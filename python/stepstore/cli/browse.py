@@ -15,6 +15,7 @@ from stepstore.buffers import decode_key
 from stepstore.cli.address import Address, not_found, open_container, resolve
 from stepstore.cli.common import JsonOption, SnapshotOption, emit, usage_error, warn, write_value
 from stepstore.console import facts, human_bytes, moment
+from stepstore.copying.at_work import AT_WORK, is_at_work
 from stepstore.copying.mark import unfinished
 from stepstore.errors import DER_INVAL, DER_NONEXIST, Error
 from stepstore.view import look, summary
@@ -81,10 +82,12 @@ def warn_of_unfinished_copies(address: Address) -> None:
     pool, container = open_container(address)
     with pool, container:
         for copy in unfinished(container):
-            what = f"{address.container}/{copy['name']}".rstrip("/")
+            what = f"{address.pool}/{address.container}/{copy['name']}".rstrip("/")
+            since = f", begun {moment(copy['begun'])}" if "begun" in copy else ""
+            remove = f"; 'stepstore rm \"{what}{AT_WORK}\"' removes it" if is_at_work(copy) else ""
             warn(
-                f"{address.pool}/{what} is an unfinished copy of {copy['source']['text']}: the same "
-                "'stepstore copy' again goes on with it"
+                f"{what} is an unfinished copy of {copy['source']['text']}{since}: the same command again "
+                f"goes on with it{remove}"
             )
 
 

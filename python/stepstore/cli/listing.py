@@ -51,11 +51,12 @@ class _Rows:
         """What is in a node, so many levels deep."""
         for child in listed(node, self._everything):
             name = prefix + child.name
-            if (row := self.row(child, name, depth)) is None:
-                continue
-            yield row
-            if levels > 1 and child.kind not in (*_LEAVES, "key_value", "error"):
-                yield from self.of(child, levels - 1, f"{name}/", depth + 1)
+            with child.held():
+                if (row := self.row(child, name, depth)) is None:
+                    continue
+                yield row
+                if levels > 1 and child.kind not in (*_LEAVES, "key_value", "error"):
+                    yield from self.of(child, levels - 1, f"{name}/", depth + 1)
 
     def row(self, node: Node, name: str, depth: int = 0) -> _Row | None:
         self._costly += node.costly

@@ -17,6 +17,8 @@ from stepstore.cli.address import not_found, open_container, resolve
 from stepstore.cli.browse import streams_of
 from stepstore.cli.common import JsonOption, SnapshotOption, YesOption, confirm, usage_error
 from stepstore.console import Settings, emit_json, human_bytes, human_time, show, styled, table
+from stepstore.copying.at_work import AT_WORK, give_up
+from stepstore.copying.task import Place
 from stepstore.printable import printable
 from stepstore.steps import Steps, Structure, Variable, open_steps
 
@@ -105,13 +107,25 @@ def steps(
 
 
 def remove(
-    location: Annotated[str, typer.Argument(metavar="POOL/CONTAINER/STREAM")], yes: YesOption = False
+    location: Annotated[str, typer.Argument(metavar="POOL/CONTAINER/STREAM")],
+    take_over: Annotated[
+        bool, typer.Option("--take-over", help="Remove an import whose process died on another machine.")
+    ] = False,
+    yes: YesOption = False,
 ) -> None:
-    """Remove a stream of steps with all its objects. One that is being written is refused."""
+    """Remove a stream of steps with all its objects, or what an interrupted import has left.
+
+    A stream that is being written is refused, and so is an import at work."""
     address = resolve(location)
     if not address.stream:
         usage_error(f"{location!r} names no stream: 'cont destroy' removes containers, 'pool destroy' pools")
     where = f"{address.pool}/{address.container}"
+    if address.stream.endswith(AT_WORK):
+        place = Place(address.pool, address.container, address.stream.removesuffix(AT_WORK))
+        confirm(f"Remove the unfinished stream {place.stream} of {where}?", yes)
+        if give_up(place, take_over):
+            show(f"removed the unfinished stream {place.stream}")
+            return
     if address.stream not in streams_of(address):  # said before the question
         raise not_found(f"{where} has no stream {address.stream}: 'stepstore ls {where}' lists them")
     confirm(f"Remove the stream {address.stream} of {where}?", yes)

@@ -10,16 +10,17 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable
+from typing import Any
 
 from stepstore import _core
 from stepstore.copying.mark import Mark
 from stepstore.copying.pools import made_pool
 from stepstore.copying.task import Options, Place, Report
-from stepstore.errors import DER_CSUM, DER_EXIST, Error
+from stepstore.errors import DER_BUSY, DER_CSUM, DER_EXIST, DER_NONEXIST, Error
 from stepstore.kinds import LEASES_HI, STREAMS_HI, stream_names
-from stepstore.store import Container
+from stepstore.store import Container, Pool
 
-_AT_WORK = " (copy at work)"
+AT_WORK = " (copy at work)"
 
 
 def make_stream(
@@ -43,18 +44,50 @@ def make_stream(
                 _refuse_to_overwrite, identity["text"], destination, container, replace
             )
             refuse()
-            mark.begin(refuse, source=identity)
+            mark.begin(refuse, source=identity, at_work=True)
         if mark.state.get("phase") != "published":
-            at_work = destination.stream + _AT_WORK
+            at_work = destination.stream + AT_WORK
             _fill(fill, Place(destination.pool, destination.container, at_work))
             pool.sync()
             _make_way(container, destination, mark, replace)
             _rename(container, at_work, destination.stream)
             mark.put(phase="published")
-        _forget(container, destination.stream + _AT_WORK)
+        _forget(container, destination.stream + AT_WORK)
         mark.remove()
         pool.sync()
     report.streams = 1
+
+
+def is_at_work(state: dict[str, Any]) -> bool:
+    """Whether a mark is one of make_stream."""
+    return state.get("at_work") is True
+
+
+def give_up(destination: Place, take_over: bool) -> bool:
+    """Removes what an unfinished make_stream has left. False: there is none. Errors: DER_BUSY: a process is
+    at work on it, or it is a copy of another kind."""
+    with (
+        Pool.connect(destination.pool) as pool,
+        pool.open_container(destination.container) as container,
+        contextlib.closing(Mark(container, destination.stream, str(destination))) as mark,
+    ):
+        if not mark.take(take_over):
+            return False
+        if not is_at_work(mark.state):
+            raise Error(
+                DER_BUSY,
+                f"{destination} is an unfinished copy object by object: finish it with the same 'stepstore "
+                "copy', or remove its container",
+            )
+        try:
+            _core.remove_stream(f"{destination}{AT_WORK}")
+        except Error as error:
+            if error.code != DER_NONEXIST:  # it died before its first step
+                raise
+        _forget(container, destination.stream + AT_WORK)
+        mark.remove()
+        pool.sync()
+    return True
 
 
 def _refuse_to_overwrite(source: str, destination: Place, container: Container, replace: bool) -> None:

@@ -47,6 +47,7 @@ def decode_state(lease: _core.SeenLease) -> dict[str, Any]:
             and isinstance(state.get("name"), str)
             and isinstance(state.get("phase", ""), str)
             and _is_number(state.get("epoch", 0))
+            and _is_number(state.get("begun", 0))
             and _is_number(state.get("replaces", 0))
             and _all(_is_number, state.get("steps", {}))
             and _all(
@@ -136,11 +137,16 @@ class Mark:
             self.put(source=source)
         return True
 
+    def take(self, take_over: bool) -> bool:
+        """find(), whatever the source was."""
+        found = self._lease.look()
+        return found is not None and self.find(decode_state(found)["source"], take_over)
+
     def begin(self, refuse: Callable[[], None], **state: Any) -> None:
         """Puts a new mark. refuse: throws where there is something that must not be overwritten. The caller
         has asked it before, so that a copy that is refused puts no mark. But another copy may have ended in
         between."""
-        self.put(**state)
+        self.put(**state, begun=int(time.time()))
         try:
             refuse()
         except Error:

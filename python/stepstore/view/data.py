@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import contextlib
 import math
 from collections.abc import Iterator
 from typing import Any
@@ -24,9 +25,27 @@ class StreamNode(Node):
     def __init__(self, inside: Inside, name: str):
         super().__init__(name, f"{inside.place}/{name}")
         self._inside = inside
+        self._holding: contextlib.ExitStack | None = None
+        self._steps: Steps | None = None
 
-    def opened(self) -> Steps:
-        return open_steps(self.location, snapshot=self._inside.epoch or 0)
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        with contextlib.ExitStack() as self._holding:
+            try:
+                yield
+            finally:
+                self._holding = self._steps = None
+
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[Steps]:
+        with contextlib.ExitStack() as here:
+            found = self._steps
+            if found is None:
+                found = open_steps(self.location, snapshot=self._inside.epoch or 0)
+                (self._holding or here).enter_context(found)
+            if self._holding is not None:
+                self._steps = found
+            yield found
 
     def facts(self) -> dict[str, Any]:
         with self.opened() as steps:

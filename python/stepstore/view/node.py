@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Iterator
 from typing import Any, ClassVar
@@ -25,6 +26,11 @@ class Node:
     def __init__(self, name: str, location: str):
         self.name = name
         self.location = location
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """What its methods open is opened once, and stays open in the `with` block."""
+        yield
 
     def facts(self) -> dict[str, Any]:
         """dtype, shape, steps, bytes, and what else is known. Sizes in bytes are under "bytes" or "size"."""
