@@ -163,6 +163,9 @@ class Writer:
         type_, native = _type_of(values, _TYPES, what)
         return self._handle.attribute(key, type_, memory_of(native), values.size, values.ndim == 1)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError("a stepstore.Writer cannot be pickled: open one in the process that writes")
+
     @property
     def closed(self) -> bool:
         """Whether it is closed: no other call works then."""
@@ -240,6 +243,9 @@ class WriterStep:
         self._writer = writer
         self._open = True
         self.number = number
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError("a stepstore.WriterStep cannot be pickled: its process puts the values")
 
     def __setitem__(self, name: str, data: Any) -> None:
         """Put a whole array, a single value, or a text."""

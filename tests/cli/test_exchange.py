@@ -14,7 +14,7 @@ from stepstore.copying.task import Options, Place
 
 xr = pytest.importorskip("xarray")
 netcdf = pytest.importorskip("netCDF4")
-pytest.importorskip("zarr")
+zarr = pytest.importorskip("zarr")
 import stepstore.xarray_backend  # noqa: E402, F401  gives datasets `stepstore`
 from stepstore.exchange import numpy_files, outward  # noqa: E402
 from stepstore.exchange.inward import Import  # noqa: E402
@@ -25,6 +25,7 @@ needs_adios2 = pytest.mark.skipif(not ADIOS2, reason="built without the ADIOS2 p
 TABLES = ("nc", "zarr", "npy", "npz")
 ALL = [*TABLES, pytest.param("bp", marks=needs_adios2)]
 OF_BP = ("T", "time", "label", "z", "empty", "x", "rare", "loc", "uneven", "grow", "bytes", "group/v")
+OF_COMPRESSED = "T,label,z,empty,x,bytes"
 OF_TABLES = (*(name for name in OF_BP if name != "uneven"), "p")
 
 
@@ -645,3 +646,48 @@ def test_an_import_that_replaces_and_dies_is_finished_by_the_next(pool, tmp_path
     assert written and report.resumed and report.bytes == 0
     with stepstore.open_steps(tmp_path / "q/default/s.nc") as steps:
         assert "T" in steps and "x" not in steps
+
+
+# ---- snapshots and compression
+@pytest.mark.parametrize("ending", ALL)
+def test_a_snapshot_is_exported_as_it_was(cli, ending):
+    place = cli.directory / "p"
+    stepstore.Pool.create(str(place), targets=2)
+    for append in (False, True):
+        with stepstore.Writer(place / "default/gs", append=append) as writer, writer.step() as step:
+            step["U"] = np.arange(4.0) + append
+        if not append:
+            cli("snapshot", "create", "p/default", "--name", "before")
+    cli("export", "p/default/gs", f"then.{ending}", "--snapshot", "before")
+    cli("export", "p/default/gs", f"now.{ending}")
+    for name, steps in (("then", 1), ("now", 2)):
+        imported(cli.directory / f"{name}.{ending}", place)
+        with stepstore.open_steps(place / f"default/{name}.{ending}") as found:
+            assert len(found) == steps and found["U"][0] == steps - 1
+    cli.fails("export", "p/default/gs", "x.nc", "--snapshot", "never", code=3, says=("never",))
+
+
+@pytest.mark.parametrize("ending, how", [("nc", "zlib:1"), ("nc", "zstd"), ("zarr", "gzip:9"), ("zarr", "zstd:5")])
+def test_an_export_is_compressed_as_the_user_says(cli, pool, ending, how):
+    def size(path):
+        return path.stat().st_size if path.is_file() else sum(map(size, path.iterdir()))
+
+    cli("export", pool / "default/kinds", f"kinds.{ending}", "--variables", OF_COMPRESSED, "--compression", how)
+    file = cli.directory / f"long.{ending}"
+    cli("export", pool / "default/long", file.name, "--compression", how)
+    assert size(file) < 6 * 600 * 2000 * 8 // 20
+    name, _, level = how.partition(":")
+    if ending == "nc":
+        with netcdf.Dataset(file) as found:
+            filters = found["U"].filters()
+        assert filters[name] and (not level or filters["complevel"] == int(level))
+    else:
+        (codec,) = zarr.open_array(str(file / "U"), mode="r").compressors
+        assert name in type(codec).__name__.lower() and codec.level == int(level)
+
+
+def test_a_compression_that_a_format_has_not_is_refused(cli, pool):
+    export_to = ("export", pool / "default/long")
+    cli.fails(*export_to, "a.npy", "--compression", "zstd", code=1, says=("npy has no", "NAME.zarr"))
+    cli.fails(*export_to, "a.zarr", "--compression", "zlib", code=1, says=("it has gzip and zstd",))
+    cli.fails(*export_to, "a.nc", "--compression", "zlib:high", code=2, says=("zstd:3",))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import copy
+import functools
 import multiprocessing
 import os
 import pickle
@@ -13,6 +15,8 @@ from typing import Any
 import numpy as np
 import pytest
 import stepstore
+from stepstore import blobs
+from stepstore.blobs import Blobs, open_blobs
 from stepstore.handles import Handle, StoredObject
 
 
@@ -31,6 +35,8 @@ def look(handle: Any) -> Any:
             return handle.names(), handle.read("T").tolist()
         case stepstore.Steps():
             return len(handle), handle["x"].tolist()
+        case Blobs():
+            return handle.keys(), handle.read("name")
     raise AssertionError(type(handle))
 
 
@@ -47,15 +53,36 @@ HANDLES: dict[str, Callable[[stepstore.Pool, stepstore.Container, str], Any]] = 
     ),
     "arrays": lambda pool, box, place: stepstore.open_arrays(f"{place}/arrays"),
     "steps": lambda pool, box, place: stepstore.open_steps(f"{place}/box/run"),
+    "blobs": lambda pool, box, place: open_blobs(place, "box"),
+    "blobs at a snapshot": lambda pool, box, place: open_blobs(place, "box", snapshot="before"),
 }
+# What has no location, and is pickled as it is.
+PLAIN = {
+    stepstore.ArrayInfo,
+    stepstore.Attribute,
+    stepstore.Block,
+    stepstore.Error,
+    stepstore.Field,
+    stepstore.ObjectId,
+    stepstore.Snapshot,
+    stepstore.StepStatus,
+    stepstore.Structure,
+    stepstore.Variable,
+    blobs.BlobInfo,
+    blobs.LargeError,
+    blobs.Place,
+}
+REFUSED = {stepstore.Writer, stepstore.WriterStep, blobs.BlobWriter}
 
 
 @pytest.fixture
 def filled(pool: stepstore.Pool, box: stepstore.Container) -> Iterator[tuple[Any, Any, str]]:
     values = box.key_value(1)
     values["k"] = b"old"
+    open_blobs(pool.location, "box").write("name", b"old")
     box.create_snapshot("before")
     values["k"] = b"new"
+    open_blobs(pool.location, "box").write("name", b"new")
     box.create_array(2, dtype="f8", size=4).write(0, np.arange(4.0))
     box.create_array(box.object_id(3, kind="array_bytes"), cell_size=4, chunk_size=8).write(
         0, np.arange(4, dtype="f4")
@@ -73,15 +100,48 @@ def test_a_handle_is_the_same_after_pickling(filled, name):
     expected = look(handle)
     for again in (pickle.loads(pickle.dumps(handle)), copy.copy(handle), copy.deepcopy(handle)):
         assert look(again) == expected
-        again.close()
+        if isinstance(again, Handle):
+            again.close()
     assert look(handle) == expected
 
 
-def test_another_process_gets_them(filled):
+def with_multiprocessing(start: str, handles: list[Any]) -> Any:
+    with multiprocessing.get_context(start).Pool(2) as others:
+        return others.map(look, handles, chunksize=3)
+
+
+def with_futures(handles: list[Any]) -> Any:
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(2, context) as others:
+        return list(others.map(look, handles))
+
+
+def with_dask(handles: list[Any]) -> Any:
+    dask = pytest.importorskip("dask")
+    tasks = [dask.delayed(look)(one) for one in handles]
+    return list(dask.compute(*tasks, scheduler="processes", num_workers=2))
+
+
+def with_joblib(handles: list[Any]) -> Any:
+    joblib = pytest.importorskip("joblib")
+    return joblib.Parallel(2)(joblib.delayed(look)(one) for one in handles)
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        functools.partial(with_multiprocessing, "spawn"),
+        functools.partial(with_multiprocessing, "fork"),
+        with_futures,
+        with_dask,
+        with_joblib,
+    ],
+    ids=["spawn", "fork", "futures", "dask", "joblib"],
+)
+def test_another_process_gets_them(filled, run):
     handles = [make(*filled) for make in HANDLES.values()]
     expected = [look(one) for one in handles]
-    with multiprocessing.get_context("spawn").Pool(2) as others:
-        assert others.map(look, handles, chunksize=3) == expected
+    assert run(handles) == expected
 
 
 def test_rights_and_closed_ones(filled):
@@ -96,14 +156,21 @@ def test_rights_and_closed_ones(filled):
         values["k"] = b"no"
     for make in HANDLES.values():
         handle = make(pool, box, place)
-        if handle not in (pool, box):
+        if handle not in (pool, box) and not isinstance(handle, Blobs):
             handle.close()
             with pytest.raises(stepstore.Error):
                 pickle.dumps(handle)
     with stepstore.open_steps(f"{place}/box/run", stream=True) as walk, pytest.raises(TypeError):
         pickle.dumps(walk)
-    with stepstore.Writer(f"{place}/box/other") as writer, pytest.raises(TypeError):
-        pickle.dumps(writer)
+    with (
+        stepstore.Writer(f"{place}/box/other") as writer,
+        writer.step() as step,
+        open_blobs(place, "box").writer("other") as other,
+    ):
+        assert {type(one) for one in (writer, step, other)} == REFUSED
+        for one in (writer, step, other):
+            with pytest.raises(TypeError, match="cannot be pickled: .* "):
+                pickle.dumps(one)
     then = box.at_snapshot("before")
     pickled = pickle.dumps(then)
     box.destroy_snapshot("before")
@@ -127,3 +194,13 @@ def test_every_kind_of_handle_is_in_the_table(filled):
 
     known = {type(make(*filled)) for make in HANDLES.values()} | {Handle, StoredObject}
     assert {one for one in kinds(Handle) if one.__module__.startswith("stepstore.")} <= known
+
+
+def test_every_public_class_is_pickled_or_refused_or_plain(filled):
+    public = {
+        one
+        for module in (stepstore, blobs)
+        for name in module.__all__
+        if isinstance(one := getattr(module, name), type)
+    }
+    assert public == {type(make(*filled)) for make in HANDLES.values()} | PLAIN | REFUSED

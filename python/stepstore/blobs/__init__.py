@@ -125,6 +125,13 @@ class Blobs:
         self._container = container
         self._all = _core.Blobs(container._handle, pool.location, read_only)
         weakref.finalize(self, self._all.leave)
+        self._opened_with: tuple[str, str, bool, int | None] | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A process that unpickles them opens the same anew, by their location."""
+        if self._opened_with is None:
+            raise TypeError("stepstore.blobs.Blobs that open_blobs has not opened cannot be pickled")
+        return _open_anew, self._opened_with
 
     def __repr__(self) -> str:
         return f"<stepstore.blobs.Blobs in {self._pool.location}/{self._container.label}>"
@@ -482,6 +489,9 @@ class BlobWriter:
         self._key = key
         self._writer = writer
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError("a stepstore.blobs.BlobWriter cannot be pickled: hand over the Blobs and the key")
+
     @property
     def size(self) -> int:
         """int : Bytes of the whole blob."""
@@ -605,10 +615,17 @@ def open_blobs(
                 opened = connected.open_container(container, read_only=True)
             else:
                 opened = connected.open_or_create_container(container)
+            epoch = None
             if snapshot is not None:
-                opened = opened.at_snapshot(snapshot)
+                epoch = opened.epoch_of(snapshot)
+                opened = opened.at_snapshot(epoch)
             blobs = opened_here.all[key] = Blobs(connected, opened, read_only=read_only)
+            blobs._opened_with = _core.absolute_location(pool), container, read_only, epoch
     return blobs
+
+
+def _open_anew(pool: str, container: str, read_only: bool, snapshot: int | None) -> Blobs:
+    return open_blobs(pool, container, read_only=read_only, snapshot=snapshot)
 
 
 def _identity(path: str) -> tuple[int, int] | None:

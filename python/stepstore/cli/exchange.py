@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stepstore.cli.address import resolve
-from stepstore.cli.common import JsonOption, emit, on_interrupt, usage_error
+from stepstore.cli.address import Address, open_container, resolve
+from stepstore.cli.common import JsonOption, SnapshotOption, emit, on_interrupt, usage_error
 from stepstore.cli.progress import Bar, told_of
 from stepstore.console import CommandError, human_bytes, human_time
 from stepstore.copying.task import Options, Place, Report
 from stepstore.errors import DER_NOSYS, Error
 
 if TYPE_CHECKING:
+    from stepstore.exchange.format import Compression
     from stepstore.exchange.inward import Import
     from stepstore.exchange.outward import Export
 
@@ -48,6 +49,15 @@ def export(
     variables: _Variables = None,
     steps: _Steps = None,
     replace: _Replace = False,
+    compression: Annotated[
+        str,
+        typer.Option(
+            "--compression",
+            metavar="NAME[:LEVEL]",
+            help="zlib or zstd of NetCDF, gzip or zstd of Zarr. Default: none in NetCDF, Zarr's own.",
+        ),
+    ] = "",
+    snapshot: SnapshotOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Write a stream of steps, or arrays, to a NetCDF-4 file, a Zarr store, NumPy files or a BP file.
@@ -62,7 +72,17 @@ def export(
     address = resolve(location)
     where = "/".join(filter(None, (address.pool, address.container, address.rest)))
     report = Report()
-    task = Export(where, destination, format, _names(variables), _slice(steps), replace, report)
+    task = Export(
+        where,
+        destination,
+        format,
+        _names(variables),
+        _slice(steps),
+        replace,
+        report,
+        _epoch(address, snapshot),
+        _compression(compression),
+    )
     left = f"{destination} is not changed; the same command again makes it"
     _run(task, report, "exporting", location, str(destination), left, as_json)
 
@@ -185,6 +205,23 @@ def _summary(value: dict[str, Any], word: str) -> str:
 
 
 # ---- options
+def _epoch(address: Address, snapshot: str | None) -> int:
+    if snapshot is None:
+        return 0
+    pool, container = open_container(address)
+    with pool, container:
+        return container.epoch_of(snapshot)
+
+
+def _compression(text: str) -> Compression | None:
+    from stepstore.exchange.format import Compression
+
+    name, colon, level = text.partition(":")
+    if colon and not level.isdecimal():
+        usage_error(f"--compression {text!r}: give NAME or NAME:LEVEL, such as zstd:3")
+    return Compression(name, int(level) if colon else None) if text else None
+
+
 def _check_format(name: str, known: list[str]) -> None:
     if name and name not in known:
         usage_error(f"--format {name!r}: give one of {', '.join(known)}")

@@ -25,9 +25,15 @@ Moved = Callable[[int], None]
 class BpSource:
     """A stream, and what of it is wanted."""
 
-    def __init__(self, location: str | os.PathLike[str], steps: Selection, variables: Collection[str]):
+    def __init__(
+        self,
+        location: str | os.PathLike[str],
+        steps: Selection,
+        variables: Collection[str],
+        snapshot: int = 0,
+    ):
         try:
-            self.steps: Steps = open_steps(location)
+            self.steps: Steps = open_steps(location, snapshot=snapshot)
         except Error as error:
             if error.code != DER_NONEXIST:
                 raise

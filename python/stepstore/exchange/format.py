@@ -6,10 +6,17 @@ import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from stepstore.errors import DER_NOSYS, Error
 from stepstore.exchange.table import Array, Box, Entry, Table
+
+
+class Compression(NamedTuple):
+    """level: None is the library's own."""
+
+    name: str
+    level: int | None = None
 
 
 class TableWriter(Protocol):
@@ -22,15 +29,17 @@ class TableWriter(Protocol):
 
 @dataclass(frozen=True)
 class Format:
-    """check: raises what the format cannot keep, by the name of the variable. create: (path, table, resumed).
-    resumable: pieces that were written stay after a kill. is_one: whether a path holds this format."""
+    """check: raises what the format cannot keep, by the name of the variable. create: (path, table, resumed,
+    compression). resumable: pieces that were written stay after a kill. compressions: names of those that it
+    has."""
 
     name: str
     ending: str
     resumable: bool
     check: Callable[[Table], None]
-    create: Callable[[Path, Table, bool], TableWriter]
+    create: Callable[[Path, Table, bool, Compression | None], TableWriter]
     open: Callable[[Path], Table]
+    compressions: tuple[str, ...] = ()
 
 
 def library(name: str, extra: str) -> Any:

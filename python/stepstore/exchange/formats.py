@@ -14,8 +14,8 @@ from stepstore.exchange.zarr_files import ZarrTable, ZarrWriter
 TABLES = {
     one.name: one
     for one in (
-        Format("netcdf", ".nc", False, NetcdfWriter.check, NetcdfWriter, NetcdfTable),
-        Format("zarr", ".zarr", True, ZarrWriter.check, ZarrWriter, ZarrTable),
+        Format("netcdf", ".nc", False, NetcdfWriter.check, NetcdfWriter, NetcdfTable, ("zlib", "zstd")),
+        Format("zarr", ".zarr", True, ZarrWriter.check, ZarrWriter, ZarrTable, ("gzip", "zstd")),
         Format("npy", ".npy", True, numpy_files.check, NpyWriter, NumpyTable),
         Format("npz", ".npz", False, numpy_files.check, NpzWriter, NumpyTable),
     )

@@ -11,7 +11,7 @@ import numpy as np
 
 from stepstore.errors import DER_INVAL, Error
 from stepstore.exchange import notes
-from stepstore.exchange.format import library
+from stepstore.exchange.format import Compression, library
 from stepstore.exchange.table import TEXT, Array, Box, Entry, Table, native, slices
 
 _TYPES = "iufc"
@@ -32,7 +32,8 @@ _RESERVED = (
 class NetcdfWriter:
     """A variable of a name with slashes lies in groups. A killed file cannot be continued."""
 
-    def __init__(self, path: Path, table: Table, resumed: bool):
+    def __init__(self, path: Path, table: Table, resumed: bool, compression: Compression | None):
+        self._compression = compression
         self._file = library("netCDF4", "netcdf").Dataset(path, "w", format="NETCDF4", auto_complex=True)
         self._record = table.record
         sizes: dict[str, int] = {}
@@ -79,6 +80,9 @@ class NetcdfWriter:
         kept = fill if fill is not None and _fits(fill, entry) else None
         options: dict[str, Any] = {"chunksizes": entry.piece} if self._record in entry.dims else {}
         options |= {} if entry.is_text else {"fill_value": False if kept is None else kept}
+        if self._compression is not None and not entry.is_text:
+            name, level = self._compression
+            options |= {"compression": name} | ({} if level is None else {"complevel": level})
         try:
             made = self._file.createVariable(
                 entry.name, str if entry.is_text else entry.dtype, entry.dims, **options

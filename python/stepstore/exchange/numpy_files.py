@@ -18,6 +18,7 @@ import numpy as np
 
 from stepstore.errors import DER_CSUM, DER_INVAL, Error
 from stepstore.exchange import notes
+from stepstore.exchange.format import Compression
 from stepstore.exchange.table import TEXT, Array, Box, Entry, Table, pieces
 
 CONTENTS = "stepstore.json"
@@ -40,7 +41,7 @@ def check(table: Table) -> None:
 class NpyWriter:
     """Of a directory. Each piece is written to its place, so that it stays after a kill."""
 
-    def __init__(self, path: Path, table: Table, resumed: bool):
+    def __init__(self, path: Path, table: Table, resumed: bool, _: Compression | None = None):
         self._path = path
         path.mkdir(exist_ok=True)
         self._begins: dict[str, int] = {}
@@ -70,7 +71,7 @@ class NpyWriter:
 class NpzWriter:
     """Of one file, from its beginning to its end."""
 
-    def __init__(self, path: Path, table: Table, resumed: bool):
+    def __init__(self, path: Path, table: Table, resumed: bool, _: Compression | None = None):
         self._table = table
         self._file = zipfile.ZipFile(path, "w", allowZip64=True)
         self._file.writestr(CONTENTS, _contents(table))

@@ -13,7 +13,7 @@ from stepstore.copying.task import Report
 from stepstore.errors import DER_CSUM, DER_EXIST, DER_INVAL, Error
 from stepstore.exchange import bp_files
 from stepstore.exchange.bp_files import BpSource
-from stepstore.exchange.format import Format
+from stepstore.exchange.format import Compression, Format
 from stepstore.exchange.formats import BP, TABLES, format_inside, format_of
 from stepstore.exchange.part import Part
 from stepstore.exchange.source import Stored
@@ -23,7 +23,8 @@ from stepstore.xarray_backend.survey import Selection
 
 @dataclass
 class Export:
-    """location: of a stream, or of arrays by name. steps, variables: what is wanted, None and (): all."""
+    """location: of a stream, or of arrays by name. steps, variables: what is wanted, None and (): all.
+    snapshot: an epoch, or 0."""
 
     location: str
     destination: Path
@@ -32,12 +33,15 @@ class Export:
     steps: Selection = None
     replace: bool = False
     report: Report = field(default_factory=Report)
+    snapshot: int = 0
+    compression: Compression | None = None
 
     def run(self) -> bool:
         """Whether something was written; else the same data were there already. Errors: DER_EXIST: something
         else is there. DER_INVAL: what the format cannot keep, by its name. DER_BUSY: another process exports
         to this place. DER_CSUM: what was written differs from the source."""
         name = format_of(str(self.destination), self.format)
+        self._refuse_compression(name)
         job = _BpJob(self) if name == BP else _TableJob(self, TABLES[name])
         try:
             if os.path.lexists(self.destination):
@@ -51,6 +55,16 @@ class Export:
         finally:
             job.close()
         return True
+
+    def _refuse_compression(self, name: str) -> None:
+        known = TABLES[name].compressions if name in TABLES else ()
+        if self.compression is not None and self.compression.name not in known:
+            told = f"it has {' and '.join(known)}" if known else "export to NAME.nc or NAME.zarr"
+            raise Error(
+                DER_INVAL,
+                f"export to {self.destination}: the format {name} has no compression "
+                f"{self.compression.name!r} here: {told}",
+            )
 
     def _refuse_other(self, job: _TableJob | _BpJob) -> None:
         """Unless it is this export, whole."""
@@ -72,7 +86,8 @@ class Export:
             )
 
     def _make(self, job: _TableJob | _BpJob, part: Part, name: str) -> None:
-        identity = {**job.identity, "format": name, "variables": sorted(self.variables)}
+        chosen = {"snapshot": self.snapshot, "compression": self.compression}
+        identity = {**job.identity, "format": name, "variables": sorted(self.variables), **chosen}
         self.report.resumed = part.begin(identity, resumable=job.resumable)
         try:
             self.report.expect(2 * job.size)
@@ -95,7 +110,8 @@ class _TableJob:
     def __init__(self, export: Export, format: Format):
         self._format, self._report = format, export.report
         self.resumable = format.resumable
-        self._table = Stored(export.location, export.steps, export.variables)
+        self._table = Stored(export.location, export.steps, export.variables, export.snapshot)
+        self._compression = export.compression
         if not self._table.ended:
             _tell_of_more(export)
         try:
@@ -108,7 +124,7 @@ class _TableJob:
 
     def fill(self, part: Part) -> None:
         done = part.done if self._report.resumed else 0
-        writer = self._format.create(part.data, self._table, self._report.resumed)
+        writer = self._format.create(part.data, self._table, self._report.resumed, self._compression)
         try:
             number = 0
             for entry in self._table.entries:
@@ -138,7 +154,7 @@ class _BpJob:
 
     def __init__(self, export: Export):
         self._report = export.report
-        self._source = BpSource(export.location, export.steps, export.variables)
+        self._source = BpSource(export.location, export.steps, export.variables, export.snapshot)
         self.identity: dict[str, Any] = self._source.identity
         self.size = self._source.size
         if not self._source.steps.ended:

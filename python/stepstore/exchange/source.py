@@ -27,13 +27,19 @@ class Stored:
     """The table of a location. Errors: as of xr.open_dataset; DER_INVAL: a variable that has no place in a
     table, by its name."""
 
-    def __init__(self, location: str | os.PathLike[str], steps: Selection, variables: Collection[str]):
+    def __init__(
+        self,
+        location: str | os.PathLike[str],
+        steps: Selection,
+        variables: Collection[str],
+        snapshot: int = 0,
+    ):
         self.location = os.fspath(location)
         self._steps = steps
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of what is left out: it is refused below
             self._dataset = StepstoreBackendEntrypoint().open_dataset(
-                self.location, steps=steps, use_cftime=None, **_UNDECODED
+                self.location, steps=steps, snapshot=snapshot, use_cftime=None, **_UNDECODED
             )
         view = self._dataset.encoding.get(ENCODING)
         self._view = view if isinstance(view, View) else None

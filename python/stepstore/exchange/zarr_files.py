@@ -12,7 +12,7 @@ import numpy as np
 
 from stepstore.errors import DER_INVAL, Error
 from stepstore.exchange import notes
-from stepstore.exchange.format import library
+from stepstore.exchange.format import Compression, library
 from stepstore.exchange.table import TEXT, Array, Box, Entry, Table, native, same, slices
 
 _NUMBERS = "iufc"  # kinds of dtypes
@@ -22,8 +22,14 @@ _OF_XARRAY_2 = "_ARRAY_DIMENSIONS"  # where format 2 has the names of dimensions
 class ZarrWriter:
     """A chunk is a piece, so a chunk is written once, whole."""
 
-    def __init__(self, path: Path, table: Table, resumed: bool):
+    def __init__(self, path: Path, table: Table, resumed: bool, compression: Compression | None):
         self._zarr = zarr = library("zarr", "zarr")
+        self._compression: dict[str, Any] = {}
+        if compression is not None:
+            codecs = library("zarr.codecs", "zarr")
+            codec = {"gzip": codecs.GzipCodec, "zstd": codecs.ZstdCodec}[compression.name]
+            level = {} if compression.level is None else {"level": compression.level}
+            self._compression = {"compressors": [codec(**level)]}
         self._group = zarr.open_group(str(path), mode="a" if resumed else "w", zarr_format=3)
         self._group.update_attributes(_stored(table.attributes, None))
         self._arrays = {}
@@ -64,6 +70,7 @@ class ZarrWriter:
             dimension_names=list(entry.dims),
             attributes=_stored(entry.attributes, entry),
             config={"write_empty_chunks": True},  # -0.0 is not the 0.0 of a chunk that is missing
+            **self._compression,
         )
 
     def write(self, entry: Entry, start: Box, values: Array) -> None:
