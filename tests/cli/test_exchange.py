@@ -667,12 +667,22 @@ def test_a_snapshot_is_exported_as_it_was(cli, ending):
     cli.fails("export", "p/default/gs", "x.nc", "--snapshot", "never", code=3, says=("never",))
 
 
-@pytest.mark.parametrize("ending, how", [("nc", "zlib:1"), ("nc", "zstd"), ("zarr", "gzip:9"), ("zarr", "zstd:5")])
+@pytest.mark.parametrize(
+    "ending, how", [("nc", "zlib:1"), ("nc", "zstd"), ("zarr", "gzip:9"), ("zarr", "zstd:5")]
+)
 def test_an_export_is_compressed_as_the_user_says(cli, pool, ending, how):
     def size(path):
         return path.stat().st_size if path.is_file() else sum(map(size, path.iterdir()))
 
-    cli("export", pool / "default/kinds", f"kinds.{ending}", "--variables", OF_COMPRESSED, "--compression", how)
+    cli(
+        "export",
+        pool / "default/kinds",
+        f"kinds.{ending}",
+        "--variables",
+        OF_COMPRESSED,
+        "--compression",
+        how,
+    )
     file = cli.directory / f"long.{ending}"
     cli("export", pool / "default/long", file.name, "--compression", how)
     assert size(file) < 6 * 600 * 2000 * 8 // 20

@@ -13,6 +13,7 @@ import stepstore
 import xarray as xr
 from stepstore.xarray_backend import StepstoreBackendEntrypoint
 from streams import flip
+from xarray.backends.plugins import guess_engine
 
 pytestmark = pytest.mark.skipif(
     os.environ.get("STEPSTORE_TEST_PLUGIN") == "0", reason="built without the ADIOS2 plugin"
@@ -256,6 +257,30 @@ def test_a_replaced_stream_is_refused_by_an_old_dataset(tmp_path):
             dataset.T.values  # noqa: B018
         assert caught.value.name == "DER_STALE"
     assert opened(location).T.shape == (3, 32, 32)
+
+
+def test_paths_need_no_engine_and_urls_are_taken_by_netcdf4(large, monkeypatch):
+    """If this fails, xarray may have changed: then docs/xarray.md promises too little."""
+    pytest.importorskip("netCDF4")
+    assert guess_engine(large) == guess_engine(Path(large)) == "stepstore"
+    pool, label = os.path.split(large)
+    monkeypatch.setenv("STEPSTORE_ROOT", pool)
+    assert guess_engine(f"local:{label}") == guess_engine(f"local:{label}/default") == "stepstore"
+    assert guess_engine(f"stepstore://{large}") == "netcdf4"
+    with pytest.raises(OSError, match="NetCDF: Invalid argument: 'stepstore://"):
+        xr.open_dataset(f"stepstore://{large}")
+    assert xr.open_dataset(f"stepstore://{large}", engine="stepstore").T.shape == (4, 512, 512)
+
+
+def test_datasets_have_the_accessor_once_the_engine_was_used(large):
+    for given in ("engine='stepstore'", "chunks=None"):  # named, or found by xarray
+        program = f"""
+import stepstore, xarray as xr
+assert not hasattr(xr.Dataset, "stepstore")
+assert hasattr(xr.open_dataset({str(large)!r}, {given}), "stepstore") and hasattr(xr.Dataset(), "stepstore")
+"""
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
 
 
 def test_the_engine_is_found(large, kinds, tmp_path):
