@@ -5,7 +5,6 @@ Local values become an array with an element for each, and joined arrays global 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any
@@ -25,13 +24,7 @@ Moved = Callable[[int], None]
 class BpSource:
     """A stream, and what of it is wanted."""
 
-    def __init__(
-        self,
-        location: str | os.PathLike[str],
-        steps: Selection,
-        variables: Collection[str],
-        snapshot: int = 0,
-    ):
+    def __init__(self, location: str, steps: Selection, variables: Collection[str], snapshot: int = 0):
         try:
             self.steps: Steps = open_steps(location, snapshot=snapshot)
         except Error as error:
@@ -55,7 +48,7 @@ class BpSource:
             "numbers": self.numbers,
         }
 
-    def _refuse(self, location: str | os.PathLike[str]) -> None:
+    def _refuse(self, location: str) -> None:
         """DER_INVAL: what ADIOS2's Python cannot write. DER_NONEXIST: a variable that is not there."""
         known = self.steps.definitions()
         for name in sorted(self._variables - known.keys()):
