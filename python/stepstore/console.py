@@ -69,7 +69,8 @@ def _plain(value: Any) -> Any:
     return str(value)
 
 
-def _width(text: str) -> int:
+def text_width(text: str) -> int:
+    """In columns of a terminal."""
     return len(text) if text.isascii() else cell_len(text)
 
 
@@ -79,7 +80,7 @@ def _printable(cell: Any) -> str:
 
 def _padded(column: list[str], width: int, right: bool) -> Iterator[str]:
     for text in column:
-        left = max(0, width - _width(text))
+        left = max(0, width - text_width(text))
         yield text.rjust(len(text) + left) if right else text.ljust(len(text) + left)
 
 
@@ -93,7 +94,7 @@ class _Rows:
         self.right, self.columns = right, columns
 
     def print(self, console: Console) -> None:
-        widths = [max(map(_width, column)) for column in self.columns]
+        widths = [max(map(text_width, column)) for column in self.columns]
         columns = list(map(_padded, self.columns, widths, self.right))
         parts = [
             map("  ".join, zip(*columns[first:last], strict=True))
@@ -125,9 +126,9 @@ def table(columns: Sequence[str | tuple[str, str]], rows: Iterable[Iterable[Any]
 def facts(pairs: Iterable[tuple[str, Any]]) -> Text:
     """Names and values under each other."""
     shown = [(_printable(name), _printable(value)) for name, value in pairs]
-    width = max((_width(name) for name, _ in shown), default=0)
+    width = max((text_width(name) for name, _ in shown), default=0)
     lines = (
-        Text.assemble((name + " " * (width - _width(name)), "bold"), "  ", value) for name, value in shown
+        Text.assemble((name + " " * (width - text_width(name)), "bold"), "  ", value) for name, value in shown
     )
     return Text("\n").join(lines)
 

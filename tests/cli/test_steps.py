@@ -86,8 +86,8 @@ def test_dump_of_a_box(cli, stream):
     lines = cli(
         "steps", stream, "field", "-d", "--steps", 2, "-s", "1,2", "-c", "2,4", "-n", 4
     ).out.splitlines()
-    assert "(1,2)  210.0 211.0 212.0 213.0" in lines[2]
-    assert "(2,2)  218.0 219.0 220.0 221.0" in lines[3]
+    assert "(1,2)  210.0  211.0  212.0  213.0" in lines[2]
+    assert "(2,2)  218.0  219.0  220.0  221.0" in lines[3]
 
 
 def test_dump_of_values_and_text(cli, stream):

@@ -11,20 +11,35 @@ from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
-from typer.core import TyperGroup
 
 import stepstore
+from stepstore.cli import complete
 from stepstore.cli.common import JsonOption, emit, exit_code_of, fail
+from stepstore.cli.pages import Application, Command, Group, page_of
 from stepstore.console import CommandError, ExitCode, Settings, prepare_console
 from stepstore.errors import Error
+from stepstore.help import rendered
 from stepstore.paths import PRELOAD, daos_root, fdb5_directories, plugin_directory
 
-_EPILOG = (
-    "Exit codes: 0 done; 1 failure; 2 wrong usage; 3 not found; 4 damage found; 130 interrupted.  A "
-    "LOCATION is POOL, POOL/CONTAINER, POOL/CONTAINER/NAME (of a stream, array, Zarr group or blob), "
-    "POOL/CONTAINER/STREAM/VARIABLE, POOL/CONTAINER/HI.LO (an object) or POOL/CONTAINER/HI.LO/KEY. POOL is a "
-    "directory, local:LABEL, shared:DIRECTORY or rados://CEPHPOOL/NAMESPACE; stepstore:// may stand before."
-)
+# Panels of the help of all.
+TOPICS: dict[str, list[tuple[str, str]]] = {
+    "A LOCATION is": [
+        ("POOL", "A directory, local:LABEL, shared:DIRECTORY, or rados://CEPHPOOL/NAMESPACE."),
+        ("POOL/CONTAINER", "All in a container. A stream of an application lies in 'default'."),
+        ("POOL/CONTAINER/NAME", "A stream, array, Zarr group or blob."),
+        ("POOL/CONTAINER/STREAM/VARIABLE", "A variable of a stream."),
+        ("POOL/CONTAINER/HI.LO[/KEY]", "An object, or one of its keys."),
+        ("stepstore://LOCATION", "The same. Zarr and fsspec need it so."),
+    ],
+    "Exit codes": [
+        ("0", "Done."),
+        ("1", "Failure."),
+        ("2", "Wrong usage."),
+        ("3", "Not found."),
+        ("4", "Damage found."),
+        ("130", "Interrupted."),
+    ],
+}
 
 _PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 # Where each command is: the module below this one, the function or typer application in it, its settings.
@@ -50,35 +65,59 @@ _COMMANDS: dict[str, tuple[str, str, dict[str, Any]]] = {
 }
 
 
-class _Commands(TyperGroup):
+_PANELS = {
+    "Look": ("ls", "tree", "stat", "cat", "du", "steps"),
+    "Change": ("copy", "export", "import", "rm", "pool", "cont", "snapshot"),
+    "Measure and predict": ("bench", "simulate", "advise", "report", "demo"),
+    "Set up": ("plugin-path", "daos-root", "fdb5-env", "adios2-env", "version"),
+}
+
+
+class _Commands(Group):
     """The group of all commands. A module of them is imported when one of its commands is called, or when the
     help lists all: with all of them (numpy, progress bars) the start takes twice as long."""
 
+    _only_names = False
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+        self._only_names = True
+        return super().shell_complete(ctx, incomplete)
+
     def list_commands(self, ctx: Any) -> list[str]:
-        return [*_COMMANDS, *super().list_commands(ctx)]
+        return [name for panel in _PANELS.values() for name in panel]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name not in _COMMANDS:
-            return super().get_command(ctx, cmd_name)
+        if self._only_names:
+            return Command(cmd_name)
+        if cmd_name in _COMMANDS:
+            loaded = self._loaded(cmd_name)
+        elif (loaded := super().get_command(ctx, cmd_name)) is None:
+            return None
+        loaded.rich_help_panel = next(title for title, those in _PANELS.items() if cmd_name in those)
+        return loaded
+
+    def _loaded(self, cmd_name: str) -> Any:
         module, name, settings = _COMMANDS[cmd_name]
         command = getattr(importlib.import_module(f"stepstore.cli.{module}"), name)
         if isinstance(command, typer.Typer):
             loaded: Any = typer.main.get_group(command)
         else:
             alone = typer.Typer(add_completion=False)
-            alone.command(cmd_name, context_settings=settings)(command)
+            alone.command(cmd_name, cls=Command, context_settings=settings)(command)
             loaded = typer.main.get_command(alone)
         loaded.name = cmd_name
         return loaded
 
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        page = page_of(self, ctx)
+        page.panels |= TOPICS
+        formatter.write(rendered(page))
 
-app = typer.Typer(
+
+app = Application(
     name="stepstore",
     cls=_Commands,
     help="Make, show, check and copy pools, containers, objects and streams of steps.",
-    epilog=_EPILOG,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -110,14 +149,13 @@ def plugin_path() -> None:
 
 @app.command("daos-root")
 def daos_root_path() -> None:
-    """Print the folder that programs written for DAOS are built with: DAOS_ROOT="$(stepstore daos-root)"."""
+    """Print the folder that programs written for DAOS are built with, for DAOS_ROOT."""
     print(daos_root())
 
 
 @app.command("fdb5-env")
 def fdb5_env() -> None:
-    """Print what a shell has to set so that FDB's tools are found, and they and pyfdb load the plugin: eval
-    "$(stepstore fdb5-env)"."""
+    """Print what a shell has to set so that FDB's tools are found, and they and pyfdb load the plugin."""
     manifests, libraries = fdb5_directories()
     print(f"export PLUGINS_MANIFEST_PATH={shlex.quote(str(manifests))}")
     print(f"export DYNAMIC_LIBRARY_PATH={shlex.quote(str(libraries))}")
@@ -134,12 +172,11 @@ def adios2_env(
         bool,
         typer.Option(
             "--default",
-            help="Pools are also read by programs that name no engine: FileReader(path), bpls PATH.",
+            help="Let programs that name no engine read pools too: FileReader(path), bpls PATH.",
         ),
     ] = False,
 ) -> None:
-    """Print what a shell has to set so that every ADIOS2 program knows the engine type Stepstore: eval
-    "$(stepstore adios2-env)"."""
+    """Print what a shell has to set so that every ADIOS2 program knows the engine type Stepstore."""
     libraries = plugin_directory()
     print(f'export LD_PRELOAD={shlex.quote(str(libraries / PRELOAD))}"${{LD_PRELOAD:+:$LD_PRELOAD}}"')
     print(f"export ADIOS2_PLUGIN_PATH={shlex.quote(str(libraries))}")
@@ -166,6 +203,8 @@ _UsageError, _ClickException = _CLICK["UsageError"], _CLICK["ClickException"]
 def main() -> None:
     """Runs the command line; an error is one line on stderr and an exit code, never a traceback (but with
     --debug)."""
+    if complete.is_asked():
+        complete.answer(lambda: app(prog_name="stepstore", standalone_mode=False))
     prepare_console()
     Settings.debug = bool(os.environ.get("STEPSTORE_DEBUG"))
     try:

@@ -13,6 +13,7 @@ import typer
 
 from stepstore.cli.common import usage_error
 from stepstore.console import CommandError, ExitCode, emit_json
+from stepstore.help import Page, rendered, sentence
 from stepstore.paths import program
 from stepstore.processes import run_program
 
@@ -71,23 +72,13 @@ BENCHMARKS = PROGRAMS | MODULES
 
 def bench(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="|".join(BENCHMARKS), help="Which benchmark.")] = "",
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Which benchmark.", autocompletion=lambda: list(BENCHMARKS))
+    ] = "",
 ) -> None:
-    """Run a benchmark: 'store', 'arrays', 'fieldstore', 'metadata', 'layouts', 'application',
-    'data', 'decomposed', 'open', 'fields', 'xarray', 'zarr'.
-    Options after the name are its own: 'stepstore bench store --help'.
-
-    --json prints a list of objects with case, ours, peer, unit and ratio (ours / peer in time: below 1 is
-    faster). 'arrays' has no peer. Its objects have processes, block, object_class, chunk, objects, write and
-    read (MiB/s), and ratio. 'fieldstore' prints text only.
-    """
+    """Run a benchmark of the project. Options after its name are its own."""
     if name in ("-h", "--help", ""):
-        lines = "".join(f"\n  {known}: {what}" for known, (_, what) in BENCHMARKS.items())
-        print(
-            "Usage: stepstore bench NAME [OPTIONS]\n\nBenchmarks ('stepstore bench NAME --help' lists the "
-            f"options of one):{lines}\n\n  --json  a list of objects with case, ours, peer, unit, ratio "
-            "(ours / peer in time: below 1 is faster)"
-        )
+        typer.echo(_help(context.command.help or ""))
         raise typer.Exit(0 if name else ExitCode.USAGE)
     if name not in BENCHMARKS:
         usage_error(f"no benchmark {name!r}: the benchmarks are {', '.join(BENCHMARKS)}")
@@ -102,6 +93,19 @@ def bench(
     else:
         sys.stdout.flush()
         _finish(path, run_program([path, *arguments]).returncode)
+
+
+def _help(text: str) -> str:
+    page = Page("bench", "stepstore bench NAME [OPTIONS]", text)
+    page.add("Benchmarks", ((name, sentence(what)) for name, (_, what) in BENCHMARKS.items()))
+    page.add(
+        "Options",
+        [
+            ("--json", "Print JSON for programs: case, ours, peer, unit, and ratio (below 1 is faster)."),
+            ("-h, --help", "Show this message and exit. After a name: that of the benchmark."),
+        ],
+    )
+    return rendered(page)
 
 
 def _run_json(path: str, arguments: list[str]) -> None:

@@ -7,13 +7,15 @@ import sys
 from collections.abc import Iterator
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from stepstore import _core
 from stepstore.array import Array
 from stepstore.buffers import decode_key
+from stepstore.cli import complete
 from stepstore.cli.address import Address, not_found, open_container, resolve
-from stepstore.cli.common import JsonOption, SnapshotOption, emit, usage_error, warn, write_value
+from stepstore.cli.common import JsonOption, SnapshotOption, emit, print_line, usage_error, warn, write_value
 from stepstore.console import facts, human_bytes, moment
 from stepstore.copying.at_work import AT_WORK, is_at_work
 from stepstore.copying.mark import unfinished
@@ -26,11 +28,13 @@ LocationArgument = Annotated[
     str,
     typer.Argument(
         metavar="LOCATION",
+        autocompletion=complete.locations,
         help="POOL, POOL/CONTAINER, POOL/CONTAINER/NAME of a stream, array, Zarr group or blob, "
-        "POOL/CONTAINER/STREAM/VARIABLE, POOL/CONTAINER/HI.LO (an object) or POOL/CONTAINER/HI.LO/KEY",
+        "POOL/CONTAINER/STREAM/VARIABLE, POOL/CONTAINER/HI.LO (an object) or POOL/CONTAINER/HI.LO/KEY.",
     ),
 ]
 _COPY_BYTES = 16 << 20
+_MOST_ON_TERMINAL = 1 << 20  # bytes: nobody reads more
 
 
 # ---- what is there
@@ -161,31 +165,37 @@ def _plain(value: Any) -> Any:
 # ---- cat
 def cat(
     location: LocationArgument,
-    offset: Annotated[int, typer.Option(min=0, help="Skip this many bytes.")] = 0,
-    size: Annotated[int | None, typer.Option(min=0, help="Give at most this many bytes.")] = None,
+    offset: Annotated[int, typer.Option(metavar="BYTES", min=0, show_default="0 B", help="Skip so many bytes.")] = 0,
+    size: Annotated[int | None, typer.Option(metavar="BYTES", min=0, help="Give at most so many bytes.")] = None,
     cell_size: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Bytes in a cell, of an array that does not keep its sizes (type array_bytes)."
+            metavar="BYTES",
+            min=1,
+            help="Bytes in a cell, of an array that does not keep its sizes (type array_bytes).",
         ),
     ] = None,
     chunk_size: Annotated[
-        int | None, typer.Option(min=1, help="Cells in a chunk, of an array that does not keep its sizes.")
+        int | None,
+        typer.Option(
+            metavar="CELLS", min=1, help="Cells in a chunk, of an array that does not keep its sizes."
+        ),
     ] = None,
     snapshot: SnapshotOption = None,
 ) -> None:
     """Write the value of a key, a blob, or the bytes of an array or variable, to stdout.
 
-    Of a variable those of the last step that has it. On a terminal numbers are printed as numpy prints
-    them."""
+    Of a variable those of the last step that has it. On a terminal arrays are printed as numbers, with their
+    indexes."""
     address = resolve(location)
     if not address.rest:
         usage_error(
             f"{location!r} does not name an object: give POOL/CONTAINER/HI.LO[/KEY], or the name of an "
             "array, variable or blob"
         )
-    if sys.stdout.isatty() and size is None:
-        size = 1 << 20  # nobody reads more on a terminal
+    on_terminal = sys.stdout.isatty()
+    if on_terminal and size is None:
+        size = _MOST_ON_TERMINAL
     node = looked_at(address, snapshot)
     if isinstance(node, ObjectNode) and is_array({"type": node.kind}):
         _cat_array_object(address, node, snapshot, offset, size, cell_size, chunk_size)
@@ -203,11 +213,25 @@ def cat(
     value = node.data()
     if isinstance(value, bytes | bytearray | memoryview | str):
         value = value.encode("utf-8", "surrogateescape") if isinstance(value, str) else bytes(value)
-    elif sys.stdout.isatty():
-        value = f"{value}\n".encode()
+    elif on_terminal and size is not None and not offset:
+        _print_numbers(value, size)
+        return
     else:
         value = value.tobytes()
     write_value(value[offset:] if size is None else value[offset : offset + size])
+
+
+def _print_numbers(values: Any, size: int) -> None:
+    """Whole lines, up to so many bytes of text."""
+    from stepstore.cli.dump import lines_of
+
+    left = size
+    for line in lines_of(values, (0,) * np.ndim(values), 6):
+        left -= len(line)
+        if left < 0:
+            warn("further values are left out on a terminal: --size BYTES of text shows more")
+            return
+        print_line(line)
 
 
 _WITH_DATA = {"key", "blob", "array", "zarr_array", "variable"}

@@ -9,6 +9,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
+from stepstore.cli import complete
 from stepstore.console import CommandError, ExitCode, Settings, emit_json, show, styled
 from stepstore.errors import Error
 from stepstore.printable import printable
@@ -48,15 +49,38 @@ def write_value(data: bytes) -> None:
     sys.stdout.buffer.flush()
 
 
+def print_line(text: str) -> None:
+    """One of very many: not through a console, which takes as long as reading them does."""
+    sys.stdout.write(printable(text) + "\n")
+
+
 def usage_error(message: str) -> NoReturn:
     raise CommandError(message, ExitCode.USAGE)
 
 
+def one_of(*known: str) -> dict[str, Any]:
+    """The settings of an option whose values are known: its help lists them, completion knows them, and
+    others are refused."""
+
+    def check(param: typer.CallbackParam, value: str | None) -> str | None:
+        if value and value not in known:
+            usage_error(f"{max(param.opts, key=len)} {value!r}: use {', '.join(known[:-1])} or {known[-1]}")
+        return value
+
+    return {"metavar": "|".join(known), "callback": check, "autocompletion": lambda: list(known)}
+
+
 # ---- options that many commands have
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of a table.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 YesOption = Annotated[bool, typer.Option("--yes", "-y", "-f", "--force", help="Do not ask for confirmation.")]
 SnapshotOption = Annotated[
-    str | None, typer.Option("--snapshot", metavar="NAME|EPOCH", help="Look at the container as it was then.")
+    str | None,
+    typer.Option(
+        "--snapshot",
+        metavar="NAME|EPOCH",
+        autocompletion=complete.snapshots,
+        help="Look at the container as it was then.",
+    ),
 ]
 
 

@@ -7,15 +7,24 @@ from typing import Annotated
 import typer
 
 from stepstore import _core
+from stepstore.cli import complete
 from stepstore.cli.address import Address, check_text, resolve
 from stepstore.cli.browse import container_summary, for_people
 from stepstore.cli.common import JsonOption, YesOption, confirm, emit, usage_error
+from stepstore.cli.pages import Application
 from stepstore.console import facts, show, table
 from stepstore.store import Pool
 
-app = typer.Typer(help="Containers: objects that live and are snapshotted together.", no_args_is_help=True)
+app = Application(help="Make, list and remove containers: objects that live and are snapshotted together.")
 
-ContainerArgument = Annotated[str, typer.Argument(metavar="POOL/CONTAINER")]
+ContainerArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="POOL/CONTAINER",
+        autocompletion=complete.containers,
+        help="The pool and the label of the container.",
+    ),
+]
 
 
 def container_address(location: str) -> Address:
@@ -37,7 +46,8 @@ def create(location: ContainerArgument, as_json: JsonOption = False) -> None:
 
 @app.command("list")
 def list_containers(
-    pool: Annotated[str, typer.Argument(metavar="POOL")], as_json: JsonOption = False
+    pool: Annotated[str, typer.Argument(metavar="POOL", autocompletion=complete.pools, help="The pool.")],
+    as_json: JsonOption = False,
 ) -> None:
     """List the containers of a pool."""
     check_text(pool)

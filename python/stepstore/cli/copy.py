@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from stepstore import _core
+from stepstore.cli import complete
 from stepstore.cli.address import resolve
 from stepstore.cli.common import JsonOption, emit, on_interrupt, usage_error
 from stepstore.cli.progress import Bar, told_of
@@ -22,13 +23,18 @@ def copy(
         str,
         typer.Argument(
             metavar="SRC",
+            autocompletion=complete.locations,
             help="POOL, POOL/CONTAINER, POOL/CONTAINER/STREAM or POOL/CONTAINER/HI.LO; FILE.bp; "
-            "fdb:CONFIG.yaml",
+            "fdb:CONFIG.yaml.",
         ),
     ],
     target: Annotated[
         str,
-        typer.Argument(metavar="DST", help="A pool, made if it is missing, or what follows it as in SRC."),
+        typer.Argument(
+            metavar="DST",
+            autocompletion=complete.locations,
+            help="A pool, made if it is missing, or what follows it as in SRC.",
+        ),
     ],
     verify: Annotated[
         bool, typer.Option("--verify/--no-verify", help="Compare all of the copy with the source.")
@@ -37,12 +43,21 @@ def copy(
         bool, typer.Option("--dry-run", help="Say what would be copied, and change nothing in DST.")
     ] = False,
     chunk_size: Annotated[
-        int | None, typer.Option(min=1, help="Cells in a chunk, of arrays that do not keep their sizes.")
+        int | None,
+        typer.Option(metavar="CELLS", min=1, help="Cells in a chunk, of arrays that do not keep their sizes."),
     ] = None,
     cell_size: Annotated[
-        int, typer.Option(min=1, help="Bytes in a cell, of arrays that do not keep their sizes.")
+        int,
+        typer.Option(
+            metavar="BYTES",
+            min=1,
+            show_default="1 B",
+            help="Bytes in a cell, of arrays that do not keep their sizes.",
+        ),
     ] = 1,
-    threads: Annotated[int, typer.Option(min=1, max=64, help="Objects that are copied at once.")] = 4,
+    threads: Annotated[
+        int, typer.Option(metavar="N", min=1, max=64, help="Objects that are copied at once, up to 64.")
+    ] = 4,
     take_over: Annotated[
         bool, typer.Option("--take-over", help="Go on with a copy whose process died on another machine.")
     ] = False,
@@ -51,7 +66,7 @@ def copy(
     ] = "",
     as_json: JsonOption = False,
 ) -> None:
-    """Copy a pool, container, stream, dataset or object; or a BP file, or the fields of an FDB.
+    """Copy a pool, container, stream, dataset or object, a BP file, or the fields of an FDB.
 
     The same command again goes on with a copy that was interrupted."""
     options = Options(verify, dry_run, take_over, threads, chunk_size, cell_size)

@@ -8,11 +8,11 @@ from typing import Annotated
 import typer
 
 from stepstore.cli.common import JsonOption
+from stepstore.cli.pages import Application
 from stepstore.console import emit_json, show
 
-app = typer.Typer(
-    help="Run a demonstration. It sets up what it needs, says what it does, and checks the result.",
-    no_args_is_help=True,
+app = Application(
+    help="Run a demonstration. It sets up what it needs, says what it does, and checks the result."
 )
 
 
@@ -21,16 +21,23 @@ def simulation(
     location: Annotated[
         str, typer.Argument(metavar="LOCATION", help="Where the stream goes.")
     ] = "simulation-demo/gs",
-    size: Annotated[int, typer.Option("--size", min=8, help="Cells of an edge of the plane.")] = 128,
-    steps: Annotated[int, typer.Option("--steps", min=1, help="Steps to write.")] = 50,
-    iterations: Annotated[int, typer.Option("--iterations", min=1, help="Of the equations in a step.")] = 20,
-    pause: Annotated[float, typer.Option("--pause", min=0, help="Seconds between two steps.")] = 0.0,
+    size: Annotated[int, typer.Option("--size", metavar="N", min=8, help="Cells of an edge of the plane.")] = 128,
+    steps: Annotated[int, typer.Option("--steps", metavar="N", min=1, help="Steps to write.")] = 50,
+    iterations: Annotated[
+        int, typer.Option("--iterations", metavar="N", min=1, help="Iterations of the equations in a step.")
+    ] = 20,
+    pause: Annotated[
+        float,
+        typer.Option(
+            "--pause", metavar="SECONDS", min=0, show_default="0 s", help="Time between two steps."
+        ),
+    ] = 0.0,
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace a stream that this demonstration did not make.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """A small simulation in NumPy writes its steps through ADIOS2; needs no compiler and no MPI."""
+    """Run a small simulation in NumPy that writes its steps. It needs no compiler and no MPI."""
     from stepstore.demos.simulation import Settings, run
 
     settings = Settings(location, size, steps, iterations, pause, replace)
@@ -54,8 +61,8 @@ def fields(
     ] = Path("fdb-demo"),
     as_json: JsonOption = False,
 ) -> None:
-    """A small ensemble forecast through a stock FDB: archive, list, retrieve a slice with pyfdb, plot it,
-    compare all messages bit for bit."""
+    """Run a small ensemble forecast through a stock FDB: archive, list, retrieve a slice with pyfdb, plot it,
+    and compare all messages bit for bit."""
     from stepstore.demos.fields import run
 
     found = run(directory, (lambda line: None) if as_json else show)

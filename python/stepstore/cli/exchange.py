@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from stepstore.cli import complete
 from stepstore.cli.address import Address, open_container, resolve
-from stepstore.cli.common import JsonOption, SnapshotOption, emit, on_interrupt, usage_error
+from stepstore.cli.common import JsonOption, SnapshotOption, emit, on_interrupt, one_of, usage_error
 from stepstore.cli.progress import Bar, told_of
 from stepstore.console import CommandError, human_bytes, human_time
 from stepstore.copying.task import Options, Place, Report
@@ -24,15 +25,23 @@ if TYPE_CHECKING:
 
 _Variables = Annotated[
     list[str] | None,
-    typer.Option("--variables", metavar="NAME,...", help="Only these variables; may be given several times."),
+    typer.Option(
+        "--variables",
+        metavar="NAME,...",
+        autocompletion=complete.several_variables,
+        help="Only these variables. May be given several times.",
+    ),
 ]
 _Steps = Annotated[
-    str | None, typer.Option("--steps", metavar="A:B", help="Only the steps from A on, before B; or one: N.")
+    str | None, typer.Option("--steps", metavar="A:B", help="Only the steps from A on, before B. Or one: N.")
 ]
 _Format = Annotated[
     str,
     typer.Option(
-        "--format", metavar="NAME", help="netcdf, zarr, npy, npz or bp. Default: by the ending of the name."
+        "--format",
+        **one_of("netcdf", "zarr", "npy", "npz", "bp"),
+        show_default="by the ending of the name",
+        help="The format of the file.",
     ),
 ]
 _Replace = Annotated[bool, typer.Option("--replace", help="Replace what is there, when the new is whole.")]
@@ -40,7 +49,10 @@ _Replace = Annotated[bool, typer.Option("--replace", help="Replace what is there
 
 def export(
     location: Annotated[
-        str, typer.Argument(metavar="LOCATION", help="POOL/CONTAINER/STREAM, or arrays by name.")
+        str,
+        typer.Argument(
+            metavar="LOCATION", autocompletion=complete.data, help="POOL/CONTAINER/STREAM, or arrays by name."
+        ),
     ],
     destination: Annotated[
         Path, typer.Argument(metavar="DEST", help="NAME.nc, NAME.zarr, NAME.npy, NAME.npz or NAME.bp.")
@@ -65,10 +77,8 @@ def export(
     All is read back and compared before DEST gets its name. The same command again goes on after an
     interruption, or says that DEST is complete already."""
     with _needs_xarray():
-        from stepstore.exchange.formats import NAMES
         from stepstore.exchange.outward import Export
 
-    _check_format(format, NAMES)
     address = resolve(location)
     where = "/".join(filter(None, (address.pool, address.container, address.rest)))
     report = Report()
@@ -95,7 +105,9 @@ def import_(
     location: Annotated[
         str,
         typer.Argument(
-            metavar="LOCATION", help="POOL, POOL/CONTAINER or POOL/CONTAINER/STREAM. Made if missing."
+            metavar="LOCATION",
+            autocompletion=complete.streams,
+            help="POOL, POOL/CONTAINER or POOL/CONTAINER/STREAM. Made if missing.",
         ),
     ],
     format: _Format = "",
@@ -106,7 +118,8 @@ def import_(
         typer.Option(
             "--along",
             metavar="DIMENSION",
-            help="Whose places become steps. Default: 'step', or the one of NetCDF that can grow.",
+            show_default="step, or the one of NetCDF that can grow",
+            help="The dimension whose places become steps.",
         ),
     ] = None,
     replace: _Replace = False,
@@ -123,10 +136,8 @@ def import_(
     All is compared before the stream gets its name. The same command again goes on after an interruption, or
     says that the stream is complete already."""
     with _needs_xarray():
-        from stepstore.exchange.formats import NAMES
         from stepstore.exchange.inward import Import
 
-    _check_format(format, NAMES)
     address = resolve(location, may_be_new=True)
     if address.object_id:
         usage_error(f"{location!r} is an object: files are imported to a stream")
@@ -220,11 +231,6 @@ def _compression(text: str) -> Compression | None:
     if colon and not level.isdecimal():
         usage_error(f"--compression {text!r}: give NAME or NAME:LEVEL, such as zstd:3")
     return Compression(name, int(level) if colon else None) if text else None
-
-
-def _check_format(name: str, known: list[str]) -> None:
-    if name and name not in known:
-        usage_error(f"--format {name!r}: give one of {', '.join(known)}")
 
 
 def _names(given: list[str] | None) -> list[str]:

@@ -21,7 +21,7 @@ from stepstore.view.node import Node
 AllOption = Annotated[
     bool,
     typer.Option(
-        "--all", "-a", help="Also what streams, arrays and blobs consist of: objects, chunks and metadata."
+        "--all", "-a", help="Also list what streams, arrays and blobs consist of: objects, chunks, metadata."
     ),
 ]
 # Of so many streams, arrays and containers facts are told without -l.
@@ -129,17 +129,16 @@ def _without_place(row: _Row) -> dict[str, Any]:
 def ls(
     location: LocationArgument,
     recursive: Annotated[
-        bool, typer.Option("--recursive", "-r", "-R", help="Also what is in what is listed.")
+        bool, typer.Option("--recursive", "-r", "-R", help="Also list what is in them.")
     ] = False,
     long: Annotated[
-        bool, typer.Option("--long", "-l", help="Also classes, chunks, dates and blocks.")
+        bool, typer.Option("--long", "-l", help="Add classes, chunks, dates and blocks.")
     ] = False,
     everything: AllOption = False,
     snapshot: SnapshotOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List what a location holds: pools, containers, streams, variables, arrays, Zarr groups, blobs,
-    objects, keys."""
+    """List what a location holds, by name: pools, containers, streams, variables, arrays, Zarr, blobs, keys."""
     node, address = _node_of(location, snapshot)
     if isinstance(node, ContainerNode) and address is not None:
         _warn_of_copies(address)
@@ -238,7 +237,7 @@ def _details(row: _Row) -> str:
 def tree(
     location: LocationArgument,
     levels: Annotated[
-        int | None, typer.Option("--levels", "-L", min=1, help="How deep it goes. Default: to the end.")
+        int | None, typer.Option("--levels", "-L", metavar="N", min=1, show_default="all", help="How deep it goes.")
     ] = None,
     everything: AllOption = False,
     snapshot: SnapshotOption = None,
@@ -305,7 +304,7 @@ def _in_a_tree(row: _Row) -> str:
 # ---- du
 def du(
     location: LocationArgument,
-    total: Annotated[bool, typer.Option("--total", "-s", help="Only the sum.")] = False,
+    total: Annotated[bool, typer.Option("--total", "-s", help="Print only the sum.")] = False,
     snapshot: SnapshotOption = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -11,8 +11,10 @@ import typer
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from stepstore import _core
+from stepstore.cli import complete
 from stepstore.cli.address import check_text
-from stepstore.cli.common import JsonOption, YesOption, confirm, emit, warn
+from stepstore.cli.common import JsonOption, YesOption, confirm, emit, one_of, warn
+from stepstore.cli.pages import Application
 from stepstore.console import (
     CommandError,
     ExitCode,
@@ -27,12 +29,13 @@ from stepstore.console import (
 from stepstore.errors import DER_NONEXIST, Error
 from stepstore.store import Pool
 
-app = typer.Typer(help="Pools: directories that hold containers.", no_args_is_help=True)
+app = Application(help="Make, list, check, compact and remove pools, which hold containers.")
 
 PoolArgument = Annotated[
     str,
     typer.Argument(
         metavar="POOL",
+        autocompletion=complete.pools,
         help="A directory, local:LABEL under the root directory, shared:DIRECTORY of a pool in files, or "
         "rados://CEPHPOOL/NAMESPACE.",
     ),
@@ -45,43 +48,42 @@ def create(
     targets: Annotated[
         int | None,
         typer.Option(
+            metavar="N",
             min=1,
             max=256,
-            help="Number of targets: writers to different targets never wait for each other. Default: one "
-            "per processor, 4 to 16.",
+            show_default="one per processor, 4 to 16",
+            help="Number of targets, up to 256. Writers to different targets never wait for each other.",
         ),
     ] = None,
     durability: Annotated[
         str,
         typer.Option(
-            metavar="process|power",
+            **one_of("process", "power"),
             help="What an acknowledged update survives: the death of a process, or a power failure.",
         ),
     ] = "process",
-    label: Annotated[str, typer.Option(help="Default: the last part of the path.")] = "",
+    label: Annotated[
+        str,
+        typer.Option(metavar="LABEL", show_default="the last part of the path", help="Its name in lists."),
+    ] = "",
     on: Annotated[
         str,
         typer.Option(
-            metavar="machine|files",
+            **one_of("machine", "files"),
             help="What keeps the objects: a store of this machine, or plain files on a file system that "
-            "machines share (as shared:DIRECTORY).",
+            "machines share, as of shared:DIRECTORY.",
         ),
     ] = "machine",
     target_dir: Annotated[
         list[str] | None,
         typer.Option(
             metavar="DIRECTORY",
-            help="Directory for targets instead of POOL. Give it once for each disk: the targets go to "
-            "them in turn.",
+            help="A directory for targets, instead of POOL. Give one for each disk: they take turns.",
         ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Make a pool. Its directory is made when missing."""
-    if durability not in ("process", "power"):
-        raise CommandError(f"--durability {durability!r}: use process or power", ExitCode.USAGE)
-    if on not in ("machine", "files"):
-        raise CommandError(f"--on {on!r}: use machine or files", ExitCode.USAGE)
     if on == "files" and targets:
         raise CommandError("--targets: a pool in files has none; leave it out", ExitCode.USAGE)
     check_text(pool)
@@ -111,7 +113,10 @@ def naming(pool: str) -> Iterator[None]:
 @app.command("list")
 def list_pools(
     root: Annotated[
-        str | None, typer.Argument(metavar="DIRECTORY", help="Default: the root directory ($STEPSTORE_ROOT).")
+        str | None,
+        typer.Argument(
+            metavar="DIRECTORY", show_default="$STEPSTORE_ROOT", help="The directory to look below."
+        ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -173,8 +178,9 @@ def check(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Walk a whole pool and its streams, and say what is damaged and what can be saved. Exit code 4:
-    damage."""
+    """Walk a whole pool and its streams, and say what is damaged and what can be saved.
+
+    Exit code 4: damage."""
     check_text(pool)
     findings: list[dict[str, Any]] = []
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())

@@ -17,7 +17,7 @@ from stepstore.lab.benchmarks.records import write_whole
 
 
 def report(
-    file: Annotated[Path, typer.Argument(metavar="FILE.html", help="The page.")] = Path(
+    file: Annotated[Path, typer.Argument(metavar="FILE.html", help="The page to write.")] = Path(
         "stepstore-report.html"
     ),
     taken: Annotated[
@@ -34,7 +34,7 @@ def report(
     no_run: Annotated[bool, typer.Option("--no-run", help="Run nothing: only what --from has.")] = False,
     directory: Annotated[
         Path | None,
-        typer.Option("--directory", metavar="DIR", help="For the figures (default: beside the page)."),
+        typer.Option("--directory", metavar="DIR", show_default="beside the page", help="Where the figures go."),
     ] = None,
 ) -> None:
     """Write one self-contained HTML page with all figures and statements.

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
+_COMMANDS = ("figures", "measure", "validate")
 
-def simulate(context: typer.Context) -> None:
-    """Predict the times of a job on a simulated cluster; 'simulate figures' draws the reference's figures."""
+
+def _first_word(ctx: typer.Context) -> list[str]:
+    return [] if ctx.params.get("words") else list(_COMMANDS)
+
+
+def simulate(
+    words: Annotated[
+        list[str] | None, typer.Argument(metavar="|".join(_COMMANDS), autocompletion=_first_word)
+    ] = None,
+) -> None:
+    """Predict the times of a job on a simulated cluster, draw the references' figures, or measure a machine."""
     from stepstore.lab.simulation.command import simulate as run
 
-    run(list(context.args))
+    run(list(words or ()))

@@ -8,13 +8,15 @@ from typing import Annotated
 import typer
 
 from stepstore import steps
+from stepstore.cli import complete
 from stepstore.cli.address import open_container, resolve
 from stepstore.cli.common import JsonOption, YesOption, confirm, emit, usage_error
 from stepstore.cli.cont import ContainerArgument, container_address
+from stepstore.cli.pages import Application
 from stepstore.console import show, table
 from stepstore.store import Pool
 
-app = typer.Typer(help="Snapshots: a container as it was.", no_args_is_help=True)
+app = Application(help="Make, list and remove snapshots: a container as it was.")
 
 
 def time_of(epoch: int) -> str:
@@ -26,7 +28,7 @@ def time_of(epoch: int) -> str:
 @app.command()
 def create(
     location: ContainerArgument,
-    name: Annotated[str, typer.Option(help="A name to find it by.")] = "",
+    name: Annotated[str, typer.Option(metavar="NAME", help="A name to find it by.")] = "",
     as_json: JsonOption = False,
 ) -> None:
     """Remember a container as it is now."""
@@ -50,10 +52,15 @@ def list_snapshots(location: ContainerArgument, as_json: JsonOption = False) -> 
 @app.command()
 def destroy(
     location: ContainerArgument,
-    snapshot: Annotated[str, typer.Argument(metavar="NAME|EPOCH")],
+    snapshot: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME|EPOCH", autocompletion=complete.snapshots, help="Which snapshot."
+        ),
+    ],
     yes: YesOption = False,
 ) -> None:
-    """Forget a snapshot; versions that nothing else needs are dropped."""
+    """Forget a snapshot. Versions that nothing else needs are dropped."""
     address = container_address(location)
     with Pool.connect(address.pool) as pool, pool.open_container(address.container) as container:
         epoch = container.epoch_of(snapshot)
@@ -64,8 +71,15 @@ def destroy(
 
 @app.command()
 def aggregate(
-    location: Annotated[str, typer.Argument(metavar="LOCATION")],
-    keep: Annotated[int, typer.Option(min=1, help="How many steps to keep: the last ones.")],
+    location: Annotated[
+        str,
+        typer.Argument(
+            metavar="LOCATION",
+            autocompletion=complete.streams,
+            help="POOL/CONTAINER/STREAM, or less if there is one.",
+        ),
+    ],
+    keep: Annotated[int, typer.Option(metavar="N", min=1, help="How many steps to keep: the last ones.")],
     yes: YesOption = False,
     as_json: JsonOption = False,
 ) -> None:

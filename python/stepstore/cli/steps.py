@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fnmatch
-import sys
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -12,31 +11,36 @@ import typer
 from rich.progress import track
 
 from stepstore import _core
-from stepstore.buffers import escape
+from stepstore.cli import complete
 from stepstore.cli.address import not_found, open_container, resolve
 from stepstore.cli.browse import streams_of
-from stepstore.cli.common import JsonOption, SnapshotOption, YesOption, confirm, usage_error
+from stepstore.cli.common import JsonOption, SnapshotOption, YesOption, confirm, print_line, usage_error
+from stepstore.cli.dump import lines_of, shown_name
 from stepstore.console import Settings, emit_json, human_bytes, human_time, show, styled, table
 from stepstore.copying.at_work import AT_WORK, give_up
 from stepstore.copying.task import Place
-from stepstore.printable import printable
 from stepstore.steps import Steps, Structure, Variable, open_steps
-
-
-def shown_name(name: str) -> str:
-    return escape(name.encode("utf-8", "surrogateescape"))
 
 
 def steps(
     location: Annotated[
-        str, typer.Argument(metavar="LOCATION", help="POOL, POOL/CONTAINER or POOL/CONTAINER/STREAM")
+        str,
+        typer.Argument(
+            metavar="LOCATION",
+            autocompletion=complete.streams,
+            help="POOL, POOL/CONTAINER or POOL/CONTAINER/STREAM.",
+        ),
     ],
     patterns: Annotated[
         list[str] | None,
-        typer.Argument(metavar="PATTERN", help="Only variables whose name matches: U, 'grid/*'."),
+        typer.Argument(
+            metavar="PATTERN",
+            autocompletion=complete.variables,
+            help="Only variables whose names match: U, 'grid/*'.",
+        ),
     ] = None,
     long: Annotated[
-        bool, typer.Option("--long", "-l", help="Minimum and maximum, blocks and bytes.")
+        bool, typer.Option("--long", "-l", help="Add minimum and maximum, blocks and bytes.")
     ] = False,
     dump: Annotated[bool, typer.Option("--dump", "-d", help="Print values.")] = False,
     start: Annotated[
@@ -49,22 +53,24 @@ def steps(
             "--count",
             "-c",
             metavar="N,M,...",
-            help="How many values it has in each dimension; -1: to the end.",
+            help="How many values it has in each dimension. -1 goes to the end.",
         ),
     ] = None,
-    columns: Annotated[int, typer.Option("--columns", "-n", min=1, help="Values in a line of a dump.")] = 6,
+    columns: Annotated[
+        int, typer.Option("--columns", "-n", metavar="N", min=1, help="Values in a line of a dump.")
+    ] = 6,
     steps_: Annotated[
         str | None,
-        typer.Option("--steps", metavar="A:B|N", help="Only these steps, as Python's slices; -1: the last."),
+        typer.Option("--steps", metavar="A:B|N", help="Only these steps, as Python's slices. -1 is the last."),
     ] = None,
     attributes: Annotated[
-        bool, typer.Option("--attributes", "-a", help="Attributes and their values.")
+        bool, typer.Option("--attributes", "-a", help="Add attributes and their values.")
     ] = False,
-    blocks: Annotated[bool, typer.Option("--blocks", help="The blocks of each variable.")] = False,
+    blocks: Annotated[bool, typer.Option("--blocks", help="Add the blocks of each variable.")] = False,
     profile: Annotated[
         bool,
         typer.Option(
-            "--profile", help="The cost of the steps for writers and readers; with -l also over the steps."
+            "--profile", help="Show what steps cost writers and readers; with -l also over the steps."
         ),
     ] = False,
     snapshot: SnapshotOption = None,
@@ -107,7 +113,12 @@ def steps(
 
 
 def remove(
-    location: Annotated[str, typer.Argument(metavar="POOL/CONTAINER/STREAM")],
+    location: Annotated[
+        str,
+        typer.Argument(
+            metavar="POOL/CONTAINER/STREAM", autocompletion=complete.streams, help="The stream."
+        ),
+    ],
     take_over: Annotated[
         bool, typer.Option("--take-over", help="Remove an import whose process died on another machine.")
     ] = False,
@@ -326,7 +337,9 @@ def _add_values(
                     entry.setdefault("values", []).append({"step": step, **label, "data": _listed(values)})
                     continue
                 title = " ".join(f"{name} {number}" for name, number in {"step": step, **label}.items())
-                _print_values(title, first, values, columns)
+                print_line(f"  {title}")
+                for line in lines_of(values, first, columns):
+                    print_line(f"    {line}")
 
 
 def _pieces(stream: Steps, name: str, step: int, start: Any, count: Any) -> Any:
@@ -364,49 +377,6 @@ def _headline(entry: dict[str, Any]) -> str:
         else ",".join(map(str, shape))
     )
     return f"{entry['type']}  {entry['name']}  {len(entry['steps'])}*{{{dims}}}"
-
-
-def _print_values(title: str, first: tuple[int, ...], values: Any, columns: int) -> None:
-    """Lines of values, each with the index of its first; a whole row of the last dimension begins a line of
-    its own."""
-    _print_line(f"  {title}")
-    if not isinstance(values, np.ndarray) or values.ndim == 0:
-        _print_line(f"    {_text(values)}")
-        return
-    row = values.shape[-1]
-    for outer in np.ndindex(values.shape[:-1]):
-        for position in range(0, row, columns):
-            index = [f + o for f, o in zip(first, (*outer, position), strict=True)]
-            line = " ".join(_text(value) for value in values[outer][position : position + columns])
-            _print_line(f"    ({','.join(map(str, index))})  {line}")
-
-
-def _print_line(line: str) -> None:
-    """Not through a console, which would take as long as the read."""
-    sys.stdout.write(printable(line) + "\n")
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, np.ndarray):
-        if value.ndim > 0:
-            return "[" + ", ".join(_text(one) for one in value) + "]"
-        value = value[()]
-    if isinstance(value, np.void):
-        names = value.dtype.names or ()
-        return "{" + ", ".join(f"{shown_name(name)}: {_text(value[name])}" for name in names) + "}"
-    if isinstance(value, np.floating):
-        return (
-            np.format_float_positional(value, unique=True, trim="0")
-            if 1e-4 <= abs(value) < 1e6
-            else repr(value.item())
-            if value.dtype != np.longdouble
-            else str(value)
-        )
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, bytes):
-        return repr(value.decode("latin-1"))
-    return f'"{shown_name(value)}"' if isinstance(value, str) else str(value)
 
 
 def _show(report: dict[str, Any], *, long: bool, blocks: bool, attributes: bool) -> None:

@@ -118,18 +118,26 @@ class ContainerNode(Node):
         return {"uuid": self._uuid, "holds": dict(found)}
 
     def children(self, everything: bool = False) -> Iterator[Node]:
-        parts: list[Callable[[bool], Iterator[Node]]] = [self._streams, self._arrays, self._files]
-        if self.kind == "dataset":
-            parts = [self._collocations]
+        yield from self.names(everything)
         if everything or self.kind != "dataset":
-            parts.append(self._objects)
-        for part in parts:
-            name = part.__name__.strip("_")
-            try:
-                yield from part(everything)
-            except Error as error:
-                if error.code != DER_NOSYS:  # a DAOS system lists no objects
-                    yield Broken(name, f"{self.location}: its {name}", error)
+            yield from self.objects(everything)
+
+    def names(self, everything: bool = False) -> Iterator[Node]:
+        parts: list[Callable[[bool], Iterator[Node]]] = [self._streams, self._arrays, self._files]
+        for part in [self._collocations] if self.kind == "dataset" else parts:
+            yield from self._part(part, everything)
+
+    def objects(self, everything: bool = False) -> Iterator[Node]:
+        """By their ids. Of many their sizes are asked too."""
+        return self._part(self._objects, everything)
+
+    def _part(self, part: Callable[[bool], Iterator[Node]], everything: bool) -> Iterator[Node]:
+        name = part.__name__.strip("_")
+        try:
+            yield from part(everything)
+        except Error as error:
+            if error.code != DER_NOSYS:  # a DAOS system lists no objects
+                yield Broken(name, f"{self.location}: its {name}", error)
 
     def _streams(self, _: bool) -> Iterator[Node]:
         return (StreamNode(self.inside, name) for name in stream_names(self.inside.container))

@@ -66,6 +66,10 @@ class StreamNode(Node):
         with self.opened() as steps:
             return iter(self._variables(steps, sorted(steps.definitions())))
 
+    def names(self) -> Iterator[Node]:
+        with self.opened() as steps:
+            return iter([VariableNode(self, name, None, None) for name in sorted(steps.definitions())])
+
     def variable(self, name: str) -> Node | None:
         with self.opened() as steps:
             return self._variables(steps, [name])[0] if name in steps.definitions() else None

@@ -44,6 +44,10 @@ class Node:
         """everything: also what others of these consist of."""
         return iter(())
 
+    def names(self) -> Iterator[Node]:
+        """The same, of which only names, kinds and locations are asked."""
+        return self.children()
+
     def used(self) -> int:
         """Bytes of the values in it, without copies, indexes and what only snapshots need."""
         return sum(child.used() for child in self.children())
@@ -87,6 +91,10 @@ class Inside:
     @functools.cached_property
     def arrays(self) -> Arrays:
         return open_arrays(self.place, snapshot=self.epoch or 0)
+
+    def snapshots(self) -> list[tuple[int, str]]:
+        """Epochs and names."""
+        return self.now._handle.snapshots()
 
     def objects(self, *, sizes: bool = False) -> list[dict[str, Any]]:
         """sizes: one that is damaged is an error."""

@@ -44,7 +44,7 @@ def application(arguments: list[str]) -> None:
 def _parser() -> Parser:
     parser = Parser(
         "application",
-        "Runs a Gray-Scott simulation with adaptive mesh refinement, which writes with stock ADIOS2, through "
+        "Run a Gray-Scott simulation with adaptive mesh refinement, which writes with stock ADIOS2, through "
         "BP5 and through each layout in turn, round by round. What is read back is compared bit for bit. "
         "Prints what an output takes, and which share of it the stabilisation of its metadata does. Then the "
         "same for a larger problem on up to 1,024 simulated ranks.",

@@ -24,7 +24,7 @@ def data(words: list[str]) -> None:
     """Write and read bandwidth by the bytes that a rank puts in a step."""
     parser = Parser(
         "data",
-        "Writes and reads two 3-D fields of doubles with BP5 and Stepstore in turn, step by step, with as "
+        "Write and read two 3-D fields of doubles with BP5 and Stepstore in turn, step by step, with as "
         "many readers as writers. Prints MiB/s of all ranks, from the first BeginStep to the end of Close "
         "on the slowest rank. Compares what is read with what was written. Neither engine calls fsync. "
         "Each engine is first in every other round.",
@@ -49,7 +49,7 @@ def open_(words: list[str]) -> None:
     """How long it takes to open a long stream and get something from its last step."""
     parser = Parser(
         "open",
-        "Writes a stream of many small steps with one rank, opens it at random and gets an array of the "
+        "Write a stream of many small steps with one rank, open it at random and get an array of the "
         "last step. Prints milliseconds.",
     )
     parser.add_adios2()

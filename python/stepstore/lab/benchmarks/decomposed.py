@@ -29,7 +29,7 @@ def decomposed(words: list[str]) -> None:
     """Write and read bandwidth of one array that ranks have divided among them."""
     parser = Parser(
         "decomposed",
-        "Writes an array of doubles that is divided in blocks among ranks, and reads it, in turn through "
+        "Write an array of doubles that is divided in blocks among ranks, and read it, in turn through "
         "Stepstore's arrays, MPI_File_write_all with subarray views, and parallel HDF5 (where it was built "
         "with it). All write into one directory. Prints MiB/s of all ranks, from opening to the end of "
         "closing on the slowest rank. Compares what is read with what was written. None of them calls fsync.",
@@ -49,7 +49,7 @@ def decomposed(words: list[str]) -> None:
         action="store_true",
         help="keep our pool from round to round: small arrays then do not wait for its making",
     )
-    parser.add_argument("--mpirun", default="", help="the command that starts MPI programs (default: mpirun)")
+    parser.add_argument("--mpirun", metavar="COMMAND", default="", help="the command that starts MPI programs (default: mpirun)")
     options = parser.parse_args(words)
     if options.ranks < 1 or options.rounds < 1 or not options.shape or min(options.shape) < 1:
         parser.error("give at least 1 for ranks, rounds and each dimension of the shape")

@@ -67,7 +67,7 @@ def fields(words: list[str]) -> None:
 def _options(words: list[str]) -> argparse.Namespace:
     parser = Parser(
         "fields",
-        "Archives, lists and retrieves GRIB fields through FDB's C++ interface. It uses FDB's "
+        "Archive, list and retrieve GRIB fields through FDB's C++ interface. It uses FDB's "
         "engine for files (toc) and Stepstore in turn, in new directories on the same file system. "
         "Bandwidth is global: bytes by the time from the first process's beginning to the last one's end. "
         "The time includes what FDB opens and makes, except the pool. Every process archives a number "

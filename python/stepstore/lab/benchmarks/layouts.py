@@ -70,7 +70,7 @@ def _report(options: Namespace, outcomes: list[Outcome], shares: list[float | No
 def _parser() -> Parser:
     parser = Parser(
         "layouts",
-        "Writes a stream of steps with some ranks, and reads it with others: for each point of the design "
+        "Write a stream of steps with some ranks, and read it with others: for each point of the design "
         "space and for BP5, in turn, round by round. Prints milliseconds of a rank and step: stabilisation "
         "(EndStep), acquisition (BeginStep), and both. What is read is compared with what was written.",
     )
@@ -117,7 +117,7 @@ def _parser() -> Parser:
     parser.add_on()
     ceph.add_location(parser)
     parser.add_argument("--no-bp5", action="store_true", help="leave BP5 out")
-    parser.add_argument("--mpirun", default="", help="the command that starts MPI programs (default: mpirun)")
+    parser.add_argument("--mpirun", metavar="COMMAND", default="", help="the command that starts MPI programs (default: mpirun)")
     return parser
 
 

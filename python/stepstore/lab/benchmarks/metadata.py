@@ -41,7 +41,7 @@ def metadata(words: list[str]) -> None:
 def _parse(words: list[str]) -> Namespace:
     parser = Parser(
         "metadata",
-        "Runs ADIOS2's PerfMetaData with BP5 and Stepstore in turn, with as many readers as writers. Prints "
+        "Run ADIOS2's PerfMetaData with BP5 and Stepstore in turn, with as many readers as writers. Prints "
         "milliseconds per step of rank 0: for writing, for installing the metadata, and for looking at "
         "everything. Prints bytes of metadata per rank and step. The limit is what ADIOS2's engine NULL, "
         "which does nothing, takes for writing.",
@@ -54,6 +54,7 @@ def _parse(words: list[str]) -> Namespace:
     parser.list("sets", _SETS, "the program's sets of variables", "SET,...", lambda text: text.split(","))
     parser.add_argument(
         "--program",
+        metavar="FILE",
         default="",
         help="path of PerfMetaData (default: $STEPSTORE_PERFMETADATA, the PATH, or what "
         "scripts/adios2-mpi.sh built)",

@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from stepstore.help import Parser as HelpParser
+
 
 def numbers(text: str) -> list[int]:
     return [int(part) for part in text.split(",")]
@@ -22,14 +24,15 @@ def location(options: argparse.Namespace, path: Path) -> str:
     return f"shared:{path}" if options.on == "files" else str(path)
 
 
-class Parser(argparse.ArgumentParser):
+class Parser(HelpParser):
     """The command line of `stepstore bench NAME`, with the options that all benchmarks have."""
 
     def __init__(self, name: str, description: str, **more: Any):
-        super().__init__(prog=f"stepstore bench {name}", description=description, **more)
+        super().__init__(f"bench {name}", description, **more)
         self.number("rounds", 3, "runs of each; the median counts")
         self.add_argument(
             "--directory",
+            metavar="DIR",
             help="where to write, such as /dev/shm (default: the directory for temporary files)",
         )
         self.add_argument("--json", action="store_true", help="print a list of objects instead of a table")
@@ -69,5 +72,5 @@ class Parser(argparse.ArgumentParser):
             help="how ADIOS2 has Stepstore: as an engine plugin (default), or as the engine type Stepstore",
         )
         self.add_argument(
-            "--mpirun", default="", help="the command that starts MPI programs (default: mpirun)"
+            "--mpirun", metavar="COMMAND", default="", help="the command that starts MPI programs (default: mpirun)"
         )

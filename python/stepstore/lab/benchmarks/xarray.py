@@ -24,7 +24,7 @@ def xarray(words: list[str]) -> None:
     """How long xr.open_dataset(...).load() takes."""
     parser = Parser(
         "xarray",
-        "Writes a 2-D array of doubles in steps with ADIOS2, in each number of blocks of rows, and the same "
+        "Write a 2-D array of doubles in steps with ADIOS2, in each number of blocks of rows, and the same "
         "bytes into a file. Prints the milliseconds of xr.open_dataset(...).load(), from opening to the last "
         "element, and of numpy.fromfile, in turn. Both read what the memory of the machine holds already.",
     )

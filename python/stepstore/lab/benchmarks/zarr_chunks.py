@@ -39,7 +39,7 @@ def zarr_chunks(words: list[str]) -> None:
 def _options(words: list[str]) -> argparse.Namespace:
     parser = Parser(
         "zarr",
-        "Writes and reads a Zarr array without compression, whole, through stepstore.zarr.Store and through "
+        "Write and read a Zarr array without compression, whole, through stepstore.zarr.Store and through "
         "zarr-python's LocalStore in turn, in new directories on the same file system. The cases 'set' and "
         "'get' give the same chunks to the two stores without an array: so the time of zarr itself is not in "
         "them. 'Direct calls' are stepstore.zarr.direct_calls() next to LocalStore as it is. What is read is "

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from stepstore.console import CommandError, ExitCode, emit_json, human_bytes, human_time, show, table
+from stepstore.help import Parser
 from stepstore.lab.benchmarks.layout_points import Space, chosen_points
 from stepstore.lab.simulation.advice import Advice, Advisor, Job
 from stepstore.lab.simulation.cluster import load, named
@@ -54,10 +55,10 @@ def advise(arguments: list[str]) -> None:
     _show(advice, job, report)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="stepstore advise",
-        description="Says which layout and parameters a job should take on a cluster, and why: predicted "
+def _parser() -> Parser:
+    parser = Parser(
+        "advise",
+        "Say which layout and parameters a job should take on a cluster, and why: predicted "
         "times of a rank and step, for each layout.",
     )
     parser.add_argument("--ranks", type=_count("--ranks", _MOST_RANKS), metavar="N", help="ranks that write")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from stepstore.console import CommandError, emit_json, show, table
+from stepstore.help import Parser
 from stepstore.lab.figures import require_matplotlib
 from stepstore.lab.benchmarks.layout_points import Point, Space, chosen_points
 from stepstore.lab.benchmarks.layout_report import Outcome, report_json, report_table
@@ -40,9 +41,13 @@ def simulate(arguments: list[str]) -> None:
         return validate(arguments[1:])
     parser = _parser(
         "simulate",
-        "Runs a job on a simulated cluster: ranks write metadata in every step, other "
-        "ranks read all of them. Prints virtual milliseconds of a rank and step, as 'stepstore bench "
-        "layouts' does. 'stepstore simulate figures' draws the reference's figures.",
+        "Run a job on a simulated cluster: ranks write metadata in every step, other ranks read all of them. "
+        "Prints virtual milliseconds of a rank and step, as 'stepstore bench layouts' does.",
+        {
+            "figures": "draw the references' figures, and compare their statements",
+            "measure": "measure this machine, and write a cluster file of it",
+            "validate": "compare simulated with measured times on this machine",
+        },
     )
     parser.add_argument("--writers", type=int, default=64, metavar="N", help="ranks that write (default: 64)")
     parser.add_argument(
@@ -82,8 +87,8 @@ def simulate(arguments: list[str]) -> None:
 def _figures(arguments: list[str]) -> None:
     parser = _parser(
         "simulate figures",
-        "Runs the experiments of the two references on their simulated clusters, draws each figure (PNG, "
-        "SVG, CSV) and compares what the references state in numbers. The second reference's figures are "
+        "Run the experiments of the two references on their simulated clusters, draw each figure (PNG, SVG, "
+        "CSV) and compare what the references state in numbers. The second reference's figures are "
         "called fdb-N. Those of pools in files, files-N, are of no reference. They compare streams with one "
         "file and with DAOS (1 and 2, which are estimates), and fields with FDB's files and with DAOS (3).",
     )
@@ -101,7 +106,7 @@ def _figures(arguments: list[str]) -> None:
         help=f"the cluster of the figures about pools in files (default: {LUSTRE})",
     )
     parser.add_argument(
-        "--directory", type=Path, default=Path("figures"), help="for the files (default: figures)"
+        "--directory", type=Path, metavar="DIR", default=Path("figures"), help="for the files (default: figures)"
     )
     parser.add_argument(
         "--only",
@@ -163,8 +168,8 @@ def _drawn(figures: tuple[Drawn, ...], lab: Any, options: argparse.Namespace, cl
     return [file for one in chosen for file in draw(one, lab, options.directory, caption)]
 
 
-def _parser(name: str, description: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=f"stepstore {name}", description=description)
+def _parser(name: str, description: str, commands: dict[str, str] | None = None) -> Parser:
+    parser = Parser(name, description, commands)
     cluster_options(parser)
     return parser
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from stepstore.console import CommandError, emit_json, show, table
+from stepstore.help import Parser
 from stepstore.lab.benchmarks.layout_points import Space, all_layouts
 from stepstore.lab.benchmarks.layout_runs import Program, Run
 from stepstore.lab.benchmarks.machine import BUSY, others_share
@@ -36,9 +37,9 @@ _Times = dict[tuple[str, int], dict[str, float]]  # by layout and size: seconds
 
 def measure(arguments: list[str]) -> None:
     parser = _parser(
-        "measure", "Measures this machine and writes FILE, for 'stepstore simulate --cluster FILE'."
+        "measure", "Measure this machine and write FILE, for 'stepstore simulate --cluster FILE'."
     )
-    parser.add_argument("file", type=Path, help="the cluster file to write (.toml)")
+    parser.add_argument("file", type=Path, metavar="FILE", help="the cluster file to write (.toml)")
     options = _options(parser, arguments)
     if options.file.suffix != ".toml":
         parser.error(f"{options.file}: give a name that ends in .toml")
@@ -53,8 +54,8 @@ def measure(arguments: list[str]) -> None:
     show(f"{options.file}: {sum(one.source.startswith('measured') for one in found)} measured parameters")
 
 
-def _parser(name: str, description: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=f"stepstore simulate {name}", description=description)
+def _parser(name: str, description: str) -> Parser:
+    parser = Parser(f"simulate {name}", description)
     parser.add_argument(
         "--ranks",
         type=numbers,
@@ -62,8 +63,8 @@ def _parser(name: str, description: str) -> argparse.ArgumentParser:
         metavar="N,...",
         help="ranks that write, and as many that read (default: 2,4,8,16)",
     )
-    parser.add_argument("--directory", default="/dev/shm", help="where to write (default: /dev/shm)")
-    parser.add_argument("--mpirun", default="", help="the command that starts MPI programs (default: mpirun)")
+    parser.add_argument("--directory", metavar="DIR", default="/dev/shm", help="where to write (default: /dev/shm)")
+    parser.add_argument("--mpirun", metavar="COMMAND", default="", help="the command that starts MPI programs (default: mpirun)")
     parser.add_argument("--rounds", type=int, default=2, metavar="N", help="of each run (default: 2)")
     parser.add_argument("--steps", type=int, default=200, metavar="N", help="of each run (default: 200)")
     return parser
@@ -308,8 +309,8 @@ def _as_toml(parameters: tuple[Parameter, ...]) -> str:
 def validate(arguments: list[str]) -> None:
     parser = _parser(
         "validate",
-        "Runs 'stepstore bench layouts' on this machine, and simulates the same with a cluster file of it: "
-        "prints both, and simulated by measured.",
+        "Run 'stepstore bench layouts' on this machine, and simulate the same with a cluster file of it. "
+        "Prints both, and simulated by measured.",
     )
     parser.add_argument("--cluster", required=True, metavar="FILE", help="of 'stepstore simulate measure'")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
