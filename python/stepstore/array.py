@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 from stepstore.buffers import memory_of, numpy_of, plain, room_for, size_in_bytes, unmasked
 from stepstore.errors import DER_INVAL, Error
 from stepstore.handles import StoredObject, Waits
+from stepstore.printable import human_bytes
 
 if TYPE_CHECKING:
     from types import EllipsisType
@@ -399,6 +400,7 @@ class Array(StoredObject):
         yield "type of a cell", self._dtype if self._dtype is not None else f"{self.cell_size} bytes"
         yield "cells in a chunk", self.chunk_size
         yield "cells", self.size
+        yield "size", human_bytes(self.size * self.cell_size)
 
     # ---- inside
     def _require_same(self, memory: Any) -> None:

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ from stepstore.buffers import decode_key, encode_key, room_for, unmasked
 from stepstore.errors import DER_BUSY, DER_INVAL, DER_NONEXIST, DER_STALE, Error
 from stepstore.handles import Handle, Waits
 from stepstore.kinds import hint
+from stepstore.printable import human_bytes
 
 _SHOWN = 50  # arrays in a notebook
 _MOST_ATTEMPTS = 100  # of a read, while its array is replaced again and again
@@ -90,6 +92,11 @@ class ArrayInfo:
     checksum: bool
     version: int
     generation: int
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes its elements take."""
+        return math.prod(self.shape) * self.dtype.itemsize
 
 
 def open_arrays(location: str | os.PathLike[str], *, write: bool = False, snapshot: int = 0) -> Arrays:
@@ -563,13 +570,19 @@ class Arrays(Handle):
         self._handle.remove_attribute(encode_key(name), encode_key(attribute))
 
     def _facts(self) -> Iterator[tuple[str, Any]]:
+        from stepstore.notebook import shortened_text
+
         yield "location", self.location
         names = self.names()
         for name in names[:_SHOWN]:
             found = self.info(name)
-            yield name, f"{found.dtype} {found.shape}"
+            told = [f"{found.dtype} {found.shape}", human_bytes(found.nbytes)]
+            told += [f"{key}={shortened_text(value, 50)}" for key, value in self.attributes(name).items()]
+            yield name, shortened_text(", ".join(told))
         if len(names) > _SHOWN:
             yield "", f"and {len(names) - _SHOWN} more"
+        for key, value in self.attributes().items():
+            yield f"attribute {key}", shortened_text(value)
 
     def __repr__(self) -> str:
         return super().__repr__() if self.closed else f"<{self._name} {self.location!r}>"

@@ -13,6 +13,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from stepstore.printable import human_bytes as human_bytes
 from stepstore.printable import printable
 
 
@@ -138,15 +139,6 @@ def show(what: str | Text | _Rows) -> None:
     if isinstance(what, _Rows):
         return what.print(Settings.out)
     Settings.out.print(styled(what) if isinstance(what, str) else what, soft_wrap=True)
-
-
-def human_bytes(count: int | float) -> str:
-    value = float(count)
-    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
-        if abs(value) < 1024 or unit == "TiB":
-            return f"{value:.0f} B" if unit == "B" else f"{value:.1f} {unit}"
-        value /= 1024
-    return f"{value:.1f} PiB"
 
 
 def moment(seconds: float) -> str:

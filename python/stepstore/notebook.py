@@ -31,6 +31,12 @@ def shortened(values: Sequence[Any], shown: int = 20) -> str:
     return text if len(values) <= shown else f"{text}, and {len(values) - shown} more"
 
 
+def shortened_text(value: Any, shown: int = 200) -> str:
+    """A value in one line, or the beginning of it."""
+    text = " ".join(str(value.tolist() if hasattr(value, "tolist") else value).split())
+    return text if len(text) <= shown else f"{text[:shown]} ..."
+
+
 def _up_to_error(facts: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
     try:
         yield from facts

@@ -1,4 +1,4 @@
-"""Text that others wrote, as a terminal may show it."""
+"""What people read: text that others wrote as a terminal may show it, and bytes with their unit."""
 
 from __future__ import annotations
 
@@ -14,3 +14,13 @@ def printable(text: str) -> str:
         return _core.printable(text.encode("utf-8", "surrogateescape"))
     except UnicodeEncodeError:  # half a character, of no file system
         return _core.printable(text.encode("utf-8", "backslashreplace"))
+
+
+def human_bytes(count: int | float) -> str:
+    """With its unit: 1.5 GiB."""
+    value = float(count)
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if abs(value) < 1024 or unit == "TiB":
+            return f"{value:.0f} B" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1024
+    return f"{value:.1f} PiB"

@@ -36,6 +36,7 @@ from stepstore.aio import in_thread
 from stepstore.buffers import decode_key
 from stepstore.errors import DER_CSUM, DER_INVAL, DER_NONEXIST, Error
 from stepstore.kinds import hint
+from stepstore.printable import human_bytes
 from stepstore.process import PerProcess
 from stepstore.variables import DTYPES, Attribute, Block, Field, StepStatus, Structure, Variable, structure_of
 from stepstore.walk import Walk
@@ -656,12 +657,24 @@ class Steps(Walk):
         return f"<stepstore.Steps {self.location!r}, {len(self)} steps>"
 
     def _facts(self) -> Iterator[tuple[str, Any]]:
+        from stepstore.notebook import shortened_text
+
         yield "location", self.location
-        yield "steps", f"{len(self)}{'' if self.ended else ', and more may come'}"
-        if self._stream and not self._handle.in_step():
+        yield "steps", len(self)
+        yield "state", "ended" if self.ended else "live: more steps may come"
+        if not self._handle.in_step() if self._stream else not len(self):
             return
-        for variable in itertools.islice(self.variables().values(), _SHOWN):
+        variables = self.variables()
+        yield "a step", human_bytes(sum(one.nbytes or 0 for one in variables.values()))
+        for variable in itertools.islice(variables.values(), _SHOWN):
             yield variable.name, variable.summary
+        if len(variables) > _SHOWN:
+            yield "", f"and {len(variables) - _SHOWN} more variables"
+        attributes = self.attributes()
+        for attribute in itertools.islice(attributes.values(), _SHOWN):
+            yield f"attribute {attribute.name}", shortened_text(attribute.value)
+        if len(attributes) > _SHOWN:
+            yield "", f"and {len(attributes) - _SHOWN} more attributes"
 
     def _repr_html_(self) -> str:
         from stepstore.notebook import table

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import enum
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from stepstore.buffers import decode_key
+from stepstore.printable import human_bytes
 
 DTYPES: dict[str, np.dtype[Any]] = {
     "float32": np.dtype(np.float32),
@@ -143,10 +145,18 @@ class Variable:
         return DTYPES[self.type] if self.type in DTYPES else np.dtype(object)
 
     @property
+    def nbytes(self) -> int | None:
+        """How many bytes its elements take in a step; None for texts, and for blocks without a shape."""
+        if self.type == "string" or self.shape is None:
+            return None
+        return math.prod(self.shape) * self.dtype.itemsize
+
+    @property
     def summary(self) -> str:
-        """Its kind, type and shape in one line."""
+        """Its kind, type, shape and size in one line."""
         name = f"struct {self.structure.name}" if self.structure is not None else self.type
-        return f"{self.kind} of {name}" + (f", shape {self.shape}" if self.shape else "")
+        size = f", {human_bytes(self.nbytes)}" if self.shape and self.nbytes is not None else ""
+        return f"{self.kind} of {name}" + (f", shape {self.shape}" if self.shape else "") + size
 
     def _repr_html_(self) -> str:
         from stepstore.notebook import table

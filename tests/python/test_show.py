@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
+import numpy as np
 import stepstore
 
 
@@ -70,3 +74,46 @@ def test_arrays_of_parallel_programs(pool):
             arrays.write(f"{number:02}", [number])
         assert "and 12 more" in arrays._repr_html_()
     assert repr(arrays) == "<closed stepstore.Arrays>" and "closed" in arrays._repr_html_()
+
+
+def test_a_stream_tells_whether_it_has_ended_its_size_and_its_attributes(tmp_path):
+    place = tmp_path / "out"
+    with stepstore.Writer(place) as writer:
+        writer.set_attribute("title", "<b>a & b</b>")
+        writer.set_attribute("units", "m/s", variable="U")
+        writer.set_attribute("many", list(range(1000)))
+        with writer.step() as step:
+            step["U"] = np.zeros((3 << 17,))
+            step["<i>"] = 1
+        with stepstore.open_steps(place) as steps:
+            assert "live: more steps may come" in steps._repr_html_()
+    with stepstore.open_steps(place) as steps:
+        html = steps._repr_html_()
+        for text in (">ended<", ">3.0 MiB<", "attribute title", "&lt;b&gt;a &amp; b&lt;/b&gt;", "attribute U/units"):
+            assert text in html
+        assert "<b>" not in html and "&lt;i&gt;" in html and len(html) < 2000
+        assert "3.0 MiB" in steps.variables()["U"]._repr_html_()
+    with stepstore.Writer(tmp_path / "empty"), stepstore.open_steps(tmp_path / "empty") as steps:
+        assert ">0<" in steps._repr_html_() and "live" in steps._repr_html_()
+
+
+def test_sizes_have_units_and_arrays_their_attributes(pool, box):
+    array = box.create_array(2, cell_size=1024, chunk_size=50, size=3 << 20)
+    assert ">3.0 GiB<" in array._repr_html_()
+    with stepstore.open_arrays(f"{pool.location}/fields", write=True) as arrays:
+        arrays.write("T", np.zeros(1000))
+        arrays.set_attribute("T", "units", "<K>")
+        assert "7.8 KiB, units=&lt;K&gt;" in arrays._repr_html_()
+
+
+def test_a_notebook_needs_numpy_and_the_wheel_alone(tmp_path):
+    with stepstore.Writer(tmp_path / "out") as writer, writer.step() as step:
+        step["U"] = np.zeros(3)
+    program = """
+import sys, stepstore
+for name in ("xarray", "IPython", "pandas", "adios2", "zarr", "fsspec", "matplotlib"):
+    sys.modules[name] = None  # an import fails
+with stepstore.open_steps(sys.argv[1]) as steps:
+    assert "ended" in steps._repr_html_()
+"""
+    subprocess.run([sys.executable, "-c", program, tmp_path / "out"], check=True)

@@ -140,8 +140,8 @@ class VariableNode(Node):
         told |= {"dtype": self._variable.type, "kind": self._variable.kind}
         if self._variable.shape is not None:
             told["shape"] = list(self._variable.shape)
-            if self._variable.type != "string":
-                told["bytes"] = math.prod(told["shape"]) * self._variable.dtype.itemsize  # of a step
+            if self._variable.nbytes is not None:
+                told["bytes"] = self._variable.nbytes  # of a step
         return told
 
     def attributes(self) -> dict[str, Any]:
@@ -178,8 +178,7 @@ class ArrayNode(Node):
 
     def facts(self) -> dict[str, Any]:
         info = self._inside.arrays.info(self.name)
-        told: dict[str, Any] = {"dtype": str(info.dtype), "shape": list(info.shape)}
-        told["bytes"] = math.prod(info.shape) * info.dtype.itemsize
+        told: dict[str, Any] = {"dtype": str(info.dtype), "shape": list(info.shape), "bytes": info.nbytes}
         for name in ("blocks", "grows_along", "column_major", "object_class", "chunk_size", "checksum"):
             told[name] = getattr(info, name)
         return told
