@@ -19,6 +19,9 @@ export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$STEPSTORE_ROOT} CCACHE_NOHASHDIR=${CCAC
 # Also for tests, whose common headers are precompiled.
 export CCACHE_SLOPPINESS=${CCACHE_SLOPPINESS:-pch_defines,time_macros}
 
+# A line of a log that is shown has no half of a bar in it.
+export PIP_PROGRESS_BAR=off
+
 # say TEXT: one line, with the seconds since the script began.
 say() { printf '[%4ds] %s\n' "$((SECONDS - SCRIPT_START))" "$*"; }
 
@@ -30,7 +33,7 @@ die() {
 # quiet_step TITLE LOG COMMAND...: runs the command with its output in LOG. It prints a dot every ten seconds,
 # and the output's last lines when the command fails.
 quiet_step() {
-    local title=$1 log=$2 begin=$SECONDS pid status=0
+    local title=$1 log=$2 begin=$SECONDS pid status=0 last
     shift 2
     mkdir -p "$(dirname "$log")"
     say "$title (log: $log)"
@@ -41,8 +44,8 @@ quiet_step() {
         sleep 0.2
         ticks=$((ticks + 1))
         if ((ticks % 50 == 0)); then
-            printf '        ... %ds %s\n' "$((SECONDS - begin))" \
-                "$(tail -n 1 "$log" | tr -d '\r' | cut -c1-90)"
+            last=$(tail -n 1 "$log" | tr -d '\r')
+            printf '        ... %ds %s\n' "$((SECONDS - begin))" "${last:0:90}"
         fi
     done
     wait "$pid" || status=$?

@@ -98,12 +98,54 @@ def test_a_dry_run_says_what_it_would_do_and_does_nothing(cli, pool):
     assert cli("snapshot", "list", "p/box", "--json").json == []
 
 
+# ---- again
+def test_a_copy_that_is_complete_says_so(cli, stream):
+    with stepstore.open_arrays(f"{cli.directory}/s/fields", write=True) as arrays:
+        arrays.write("T", [1.0, 2.0])
+    pairs = [("s", "q"), ("s/default", "q/default"), ("s/default/main", "q/more/renamed")]
+    for source, target in pairs:
+        cli("copy", source, target)
+    before = contents(cli.directory / "q", "default")
+    for source, target in pairs:
+        assert cli("copy", source, target).out == (
+            f"complete already: {target} holds the same as {source}, compared bit for bit\n"
+        )
+        told = cli("copy", source, target, "--json").json
+        assert (told["written"], told["bytes"]) == (False, 0) and told["compared_bytes"] > 0
+        cli("copy", source, target, "--no-verify", code=1)
+        cli("copy", source, target, "--dry-run", code=1)
+    assert contents(cli.directory / "q", "default") == before
+    assert cli("snapshot", "list", "s/default", "--json").json == []
+    with stepstore.Pool.connect(cli.directory / "q") as opened, opened.open_container("default") as box:
+        with box.key_value(5) as values:
+            values["later"] = b"x"
+    for source, target in pairs[:2]:
+        cli.fails("copy", source, target, code=1, says="DER_EXIST")
+    assert "complete already" in cli("copy", *pairs[2]).out
+
+
+def test_a_copy_of_what_was_continued_is_not_complete(cli):
+    import numpy as np
+
+    place = f"{cli.directory}/s"
+    with stepstore.Writer(place) as writer, writer.step() as step:
+        step["x"] = np.zeros(3)
+    cli("copy", "s/default/main", "q")
+    with stepstore.Writer(place, append=True) as writer, writer.step() as step:
+        step["x"] = np.zeros(3)
+    cli.fails("copy", "s/default/main", "q", code=1, says=("there is such a stream", "DER_EXIST"))
+
+
 # ---- objects
 def test_an_object_is_copied_by_its_id(cli, pool):
     name = object_names(cli, "p/box")["array"]
     cli("cont", "create", "p/other")
     cli("copy", f"p/box/{name}", "p/other")
     assert contents(pool, "other") == {name: contents(pool, "box")[name]}
+    assert "complete already" in cli("copy", f"p/box/{name}", "p/other").out
+    with stepstore.Pool.connect(pool) as opened, opened.open_container("other") as other:
+        with other.open_array(stepstore.ObjectId(*map(int, name.split(".")))) as array:
+            array.write(10, bytes(4))
     cli.fails("copy", f"p/box/{name}", "p/other", code=1, says=("there is such an object", "DER_EXIST"))
     cli.fails("copy", "p/box/5.6", "p/other", code=3, says="has no object 5.6")
     cli.fails("copy", f"p/box/{name}", "p/other/1.2", code=2, says="an object keeps its id")

@@ -71,6 +71,7 @@ def test_old_steps_of_a_stream_are_forgotten(cli, snapshot_stream):
     cli.fails("snapshot", "aggregate", "./s", "--keep", "1", code=2, says="--yes")
     cli.fails("snapshot", "aggregate", "./s", "--keep", "0", "-y", code=2)
     done = cli("snapshot", "aggregate", "./s", "--keep", "1", "-y", "--json").json
+    assert "complete already" in cli("snapshot", "aggregate", "./s", "--keep", "1", "-y").out
     assert done == {"removed": 3, "first": 3, "steps": 4}
     assert len(cli("snapshot", "list", "./s/default", "--json").json) == 1
     shown = cli("steps", "./s").out

@@ -68,7 +68,8 @@ def copy(
 ) -> None:
     """Copy a pool, container, stream, dataset or object, a BP file, or the fields of an FDB.
 
-    The same command again goes on with a copy that was interrupted."""
+    The same command again goes on with a copy that was interrupted, or says that the copy is complete
+    already."""
     options = Options(verify, dry_run, take_over, threads, chunk_size, cell_size)
     if request and not fdb.is_source(source):
         usage_error("--request chooses fields of an FDB: give fdb:CONFIG.yaml as SRC")
@@ -89,6 +90,7 @@ def copy(
             value = {"source": str(place), "target": str(to)}
     value |= {
         "dry_run": dry_run,
+        "written": not (dry_run or report.complete),
         "verified": verify and not dry_run,
         "containers": report.containers,
         "streams": report.streams,
@@ -113,6 +115,10 @@ def _summary(value: dict[str, Any]) -> str:
         return (
             f"would copy {value['source']} to {value['target']}: {value['objects']} objects, at least "
             f"{human_bytes(value['bytes'])}"
+        )
+    if not value["written"]:
+        return (
+            f"complete already: {value['target']} holds the same as {value['source']}, compared bit for bit"
         )
     rate = f"{human_time(seconds)}, {human_bytes(value['bytes'] / max(seconds, 1e-9))}/s"
     verified = "compared with the source" if value["verified"] else "not compared with the source"

@@ -94,4 +94,6 @@ def aggregate(
     confirm(f"Forget all but the last {keep} steps of {where}?", yes)
     done = steps.aggregate(where, keep)
     value = {"removed": done.removed, "first": done.first, "steps": done.steps}
-    emit(as_json, value, lambda: f"removed {done.removed} steps; kept are {done.first} to {done.steps - 1}")
+    kept = f"kept are {done.first} to {done.steps - 1}"
+    told = f"removed {done.removed} steps; {kept}" if done.removed else f"complete already: {kept}"
+    emit(as_json, value, lambda: told)

@@ -111,6 +111,51 @@ class ContainerCopy:
             else:
                 self._estimate(self._from)
 
+    def is_complete(self, source_pool: Pool, writable: bool, destination_pool: Pool) -> bool:
+        """Whether the destination's container is there, and holds the same. Nothing is changed."""
+        label = self.destination.container
+        if label not in destination_pool.containers():
+            return False
+        with (
+            source_pool.open_container(self.source.container, read_only=not writable) as self._from,
+            destination_pool.open_container(label, read_only=True) as self._to,
+        ):
+            self._frozen = writable
+            return self._is_complete()
+
+    def _is_complete(self) -> bool:
+        """All is compared, as after a copy. What cannot be compared so (datasets of fields, steps of snapshots
+        or in files) is not taken for the same."""
+        if self.options.dry_run or not self.options.verify:
+            return False
+        with contextlib.suppress(Error), self._then({}) as then:
+            state = {"firsts": dict(self._firsts_there(then))}
+            plan = self._plan(then, self._to, state)
+            told = [one.told for one in plan.streams]
+            in_files = any(part["directory"] for one in told for part in one["segments"])
+            if plan.dataset or in_files or any(one["in_place"] for one in told):
+                return False
+            if any(stream_record(self._to, one.new_name) != self._moved(one) for one in plan.streams):
+                return False
+            if not self.destination.part and self._further_objects(plan):
+                return False
+            self._each(plan.items, lambda item: self._compare(then, item))
+            return True
+        return False
+
+    def _firsts_there(self, then: Container) -> Iterator[tuple[str, list[int]]]:
+        """Of each stream the numbers of its segments at the destination."""
+        for one in self._streams(then, self._to, {}):
+            if (record := stream_record(self._to, one.new_name)) is not None:
+                segments = _core.stream_record(record, one.new_name)["segments"]
+                if len(segments) == len(one.told["segments"]):
+                    yield one.name, [segment["first"] for segment in segments]
+
+    def _further_objects(self, plan: Plan) -> bool:
+        mine = {item.destination for item in plan.items}
+        ours = (MARK_HI, LEASES_HI, STREAMS_HI)
+        return any(oid not in mine and user_half(oid) not in ours for oid in objects_of(self._to))
+
     # ---- a dry run
     def _estimate(self, destination: Container) -> None:
         with self._then({}) as then:
@@ -123,7 +168,13 @@ class ContainerCopy:
         found = self._mark.find(identity, self.options.take_over, only_look=self.options.dry_run)
         self.report.resumed |= found
         if not found and not is_new:
-            self._refuse_to_overwrite()
+            try:
+                self._refuse_to_overwrite()
+            except Error:
+                if not self._is_complete():
+                    raise
+                self.report.complete = True
+                return
         if self.options.dry_run:
             return self._estimate(self._to)
         if self._mark.state.get("phase") != "published":
@@ -389,29 +440,36 @@ class ContainerCopy:
     def _compare_item(self, then: Container, item: Item) -> None:
         if self._mark.noted(item.source) == "verified":
             return
-        what = f"object {item.source} of {self.source.container}"
         try:
-            if type_of(item.source) == "key_value":
-                old = then.key_value(item.source, read_only=True)
-                with old, self._to.key_value(item.destination, read_only=True) as new:
-                    compare_key_value(old._handle, new._handle, item.keep, what, self.report.was_compared)
-            else:
-                with (
-                    open_copied(then, item, item.source) as array,
-                    open_copied(self._to, item, item.destination) as copied,
-                ):
-                    compare_array(array, copied, what, self.report.was_compared)
+            self._compare(then, item)
         except Error as error:
             if error.code == DER_CSUM:
                 self._mark.forget(item.source)  # the next run copies it again
             raise
         self._mark.note(item.source, "verified")
 
+    def _compare(self, then: Container, item: Item) -> None:
+        what = f"object {item.source} of {self.source.container}"
+        if type_of(item.source) == "key_value":
+            old = then.key_value(item.source, read_only=True)
+            with old, self._to.key_value(item.destination, read_only=True) as new:
+                compare_key_value(old._handle, new._handle, item.keep, what, self.report.was_compared)
+            return
+        with (
+            open_copied(then, item, item.source) as array,
+            open_copied(self._to, item, item.destination) as copied,
+        ):
+            compare_array(array, copied, what, self.report.was_compared)
+
+    def _moved(self, stream: Stream) -> bytes:
+        """The record of a stream at the destination."""
+        return _core.moved_record(stream.record, self._to._handle, stream.firsts, stream.steps)
+
     def _publish(self, then: Container, plan: Plan, destination_pool: Pool) -> None:
         self._mark.require_mine()
         with self._to.key_value(self._to.object_id(0, STREAMS_HI)) as streams:
             for stream in plan.streams:
-                record = _core.moved_record(stream.record, self._to._handle, stream.firsts, stream.steps)
+                record = self._moved(stream)
                 if not streams.put_if(stream.new_name, record, None):
                     self._require_published(streams[stream.new_name], stream)
                 elif self.options.verify and streams[stream.new_name] != record:

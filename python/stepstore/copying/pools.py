@@ -88,6 +88,9 @@ def _copy_pool(
         mark = _open_mark(into, destination, stack) if into and MARKS in into.containers() else None
         if not mark or not mark.find(identity, options.take_over, only_look=options.dry_run):
             refuse = functools.partial(_refuse_to_overwrite, source, destination, into, labels)
+            if into and labels and _all_complete(source, pool, writable, destination, into, labels, options, report):
+                report.complete = True
+                return
             refuse()
             if into and not options.dry_run:
                 mark = mark or _open_mark(into, destination, stack)
@@ -105,6 +108,23 @@ def _copy_pool(
     if into and not options.dry_run:
         drop_marks(into)
         into.sync()
+
+
+def _all_complete(
+    source: str,
+    pool: Pool,
+    writable: bool,
+    destination: str,
+    into: Pool,
+    labels: list[str],
+    options: Options,
+    report: Report,
+) -> bool:
+    places = (Place(source, label) for label in labels)
+    return all(
+        ContainerCopy(one, replace(one, pool=destination), options, report).is_complete(pool, writable, into)
+        for one in places
+    )
 
 
 def _open_mark(into: Pool, destination: str, stack: contextlib.ExitStack) -> Mark:

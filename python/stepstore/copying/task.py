@@ -30,6 +30,7 @@ class Report:
         self.notes: list[str] = []
         self.objects = self.bytes = self.compared = self.containers = self.streams = 0
         self.resumed = False
+        self.complete = False  # all was there already, the same as the source
 
     def expect(self, count: int) -> None:
         with self._lock:
