@@ -101,9 +101,15 @@ class _Rows:
             map("  ".join, zip(*columns[first:last], strict=True))
             for first, last in _line_breaks(widths, console.width)
         ]
-        titles, *rows = map("\n    ".join, zip(*parts, strict=True))
+        titles, *rows = map(_lines_of_row, zip(*parts, strict=True))
         console.out(titles, style="bold", highlight=False)
         console.file.write("\n".join([*rows, ""]))
+
+
+def _lines_of_row(parts: tuple[str, ...]) -> str:
+    """Without further lines in which nothing stands."""
+    first, *more = parts
+    return "\n    ".join([first, *(part for part in more if not part.isspace())]) if more else first
 
 
 def _line_breaks(widths: list[int], available: int) -> list[tuple[int, int]]:

@@ -68,16 +68,21 @@ EXAMPLES: dict[str, list[tuple[str, str]]] = {
     "cont query": [("stepstore cont query out/default", "Show what a container holds")],
     "cont destroy": [("stepstore cont destroy --yes out/second", "Remove a container without a question")],
     "snapshot": [("stepstore snapshot create out/default --name before", "Remember a container as it is")],
-    "snapshot create": [("stepstore snapshot create out/default --name first", "Make a snapshot with a name")],
+    "snapshot create": [
+        ("stepstore snapshot create out/default --name first", "Make a snapshot with a name")
+    ],
     "snapshot list": [("stepstore snapshot list out/default", "List names, epochs and times")],
     "snapshot destroy": [("stepstore snapshot destroy --yes out/default first", "Forget a snapshot")],
     "snapshot aggregate": [
-        ("stepstore snapshot aggregate --yes out/default/kept --keep 2", "Keep the last two steps of a stream")
+        (
+            "stepstore snapshot aggregate --yes out/default/kept --keep 2",
+            "Keep the last two steps of a stream",
+        )
     ],
     "pool destroy": [("stepstore pool destroy --yes new", "Remove a pool without a question")],
     "demo": [("stepstore demo simulation", "Run a small simulation that writes a stream")],
     "demo simulation": [
-        ("stepstore demo simulation demo/gs --steps 3 --iterations 2", "Write three steps of a simulation"),
+        ("stepstore demo simulation demo/gs --steps 3 --iterations 2", "Write three steps of a simulation")
     ],
     "demo fields": [("stepstore demo fields -d fdb-demo", "Run a small forecast through FDB")],
     "report": [
@@ -108,18 +113,17 @@ EXAMPLES: dict[str, list[tuple[str, str]]] = {
     ],
     "simulate measure": [("stepstore simulate measure here.toml", "Measure this machine")],
     "simulate validate": [
-        ("stepstore simulate validate --cluster here.toml --ranks 2,4", "Compare simulated and measured times")
+        (
+            "stepstore simulate validate --cluster here.toml --ranks 2,4",
+            "Compare simulated and measured times",
+        )
     ],
     "advise": [
         ("stepstore advise --ranks 512 --metadata 56k", "Choose a layout for a job of 512 ranks"),
         ("stepstore advise --stream out/default/gs --servers 8", "Choose one for a job like the stream's"),
     ],
-    "plugin-path": [
-        ('export ADIOS2_PLUGIN_PATH="$(stepstore plugin-path)"', "Let ADIOS2 find the plugin"),
-    ],
-    "daos-root": [
-        ('cc -I"$(stepstore daos-root)/include" -c program.c', "Compile a program for DAOS"),
-    ],
+    "plugin-path": [('export ADIOS2_PLUGIN_PATH="$(stepstore plugin-path)"', "Let ADIOS2 find the plugin")],
+    "daos-root": [('cc -I"$(stepstore daos-root)/include" -c program.c', "Compile a program for DAOS")],
     "fdb5-env": [('eval "$(stepstore fdb5-env)"', "Let FDB find the plugin, and the shell its tools")],
     "adios2-env": [
         ('eval "$(stepstore adios2-env)"', "Let every ADIOS2 program know the engine type Stepstore"),

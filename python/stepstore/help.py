@@ -129,7 +129,8 @@ class Parser(argparse.ArgumentParser):
         if arguments:
             page.add("Arguments", ((_value_of(one), sentence(one.help or "")) for one in arguments))
         page.add(
-            "Options", ((names(one.option_strings, _value_of(one)), sentence(one.help or "")) for one in options)
+            "Options",
+            ((names(one.option_strings, _value_of(one)), sentence(one.help or "")) for one in options),
         )
         return rendered(page)
 

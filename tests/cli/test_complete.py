@@ -85,7 +85,9 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("words", "offered"), CASES, ids=lambda one: " ".join(one) if isinstance(one, tuple) else "")
+@pytest.mark.parametrize(
+    ("words", "offered"), CASES, ids=lambda one: " ".join(one) if isinstance(one, tuple) else ""
+)
 @pytest.mark.parametrize("shell", ["bash", "fish"])
 def test_names_are_offered(cli, pool, words, offered, shell):
     shown = [line.partition("\t")[0] for line in ask(cli, *words, shell=shell)]
@@ -108,9 +110,23 @@ def test_bash_divides_a_location_at_its_colons(cli, pool):
 
 
 def test_what_is_not_there_offers_nothing_and_makes_nothing(cli):
-    for words in (("ls", "absent/"), ("ls", "local:absent/"), ("steps", "absent/x/y", ""), ("ls", "a", "--snapshot", "")):
+    for words in (
+        ("ls", "absent/"),
+        ("ls", "local:absent/"),
+        ("steps", "absent/x/y", ""),
+        ("ls", "a", "--snapshot", ""),
+    ):
         assert ask(cli, *words) == []
-    for location in ("rados://absent/x/", "daos://absent/", "nonsense://x/", "stepstore://", "\x1b", "/", "..", ""):
+    for location in (
+        "rados://absent/x/",
+        "daos://absent/",
+        "nonsense://x/",
+        "stepstore://",
+        "\x1b",
+        "/",
+        "..",
+        "",
+    ):
         assert ask(cli, "ls", location) == []
     assert not (cli.directory / "absent").exists() and not (cli.directory / "root").exists()
 
@@ -175,7 +191,9 @@ def test_shells_that_evaluate_get_plain_names_alone(cli, hostile):
     open_blobs(str(cli.directory / "out"), "default").write("evil/plain", b"x")
     shown = " ".join(ask(cli, "cat", hostile, shell="zsh"))
     assert shown == f"""_arguments '*: :(("{hostile}plain":"blob"))'"""
-    fish = [line.partition("\t")[0] for line in ask(cli, "cat", hostile, shell="fish")]  # it quotes them itself
+    fish = [
+        line.partition("\t")[0] for line in ask(cli, "cat", hostile, shell="fish")
+    ]  # it quotes them itself
     assert sorted(fish) == sorted(hostile + name for name in [*HOSTILE, "plain"])
 
 
@@ -212,7 +230,9 @@ def test_it_is_fast_in_a_large_container(cli, pool):
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert len(ask(cli, "cat", "out/default/many/")) == 500
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 1  # 0.3 s of a free processor
+    assert (
+        after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 1
+    )  # 0.3 s of a free processor
 
 
 def test_a_look_that_takes_long_is_given_up(cli, pool):

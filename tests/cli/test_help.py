@@ -24,7 +24,9 @@ PASSED_ON = ("bench", "simulate", "advise")
 
 def walk(command, path, parent=None):
     """Every command and group: its words, itself, its context."""
-    context = command.make_context(path[-1] if path else "stepstore", [], parent=parent, resilient_parsing=True)
+    context = command.make_context(
+        path[-1] if path else "stepstore", [], parent=parent, resilient_parsing=True
+    )
     yield path, command, context
     for name in command.list_commands(context) if hasattr(command, "list_commands") else ():
         yield from walk(command.get_command(context, name), (*path, name), context)
@@ -149,7 +151,11 @@ def prepared(directory):
 
 # What takes minutes, or FDB.
 NOT_RUN = (*PASSED_ON, "report", "demo")
-NEEDED = {"fdb5-env": "STEPSTORE_TEST_FDB5", "adios2-env": "STEPSTORE_TEST_PLUGIN", "plugin-path": "STEPSTORE_TEST_PLUGIN"}
+NEEDED = {
+    "fdb5-env": "STEPSTORE_TEST_FDB5",
+    "adios2-env": "STEPSTORE_TEST_PLUGIN",
+    "plugin-path": "STEPSTORE_TEST_PLUGIN",
+}
 
 
 def test_the_examples_run_in_their_order(cli):

@@ -89,7 +89,13 @@ def test_a_stream_tells_whether_it_has_ended_its_size_and_its_attributes(tmp_pat
             assert "live: more steps may come" in steps._repr_html_()
     with stepstore.open_steps(place) as steps:
         html = steps._repr_html_()
-        for text in (">ended<", ">3.0 MiB<", "attribute title", "&lt;b&gt;a &amp; b&lt;/b&gt;", "attribute U/units"):
+        for text in (
+            ">ended<",
+            ">3.0 MiB<",
+            "attribute title",
+            "&lt;b&gt;a &amp; b&lt;/b&gt;",
+            "attribute U/units",
+        ):
             assert text in html
         assert "<b>" not in html and "&lt;i&gt;" in html and len(html) < 2000
         assert "3.0 MiB" in steps.variables()["U"]._repr_html_()

@@ -171,8 +171,7 @@ def adios2_env(
     default: Annotated[
         bool,
         typer.Option(
-            "--default",
-            help="Let programs that name no engine read pools too: FileReader(path), bpls PATH.",
+            "--default", help="Let programs that name no engine read pools too: FileReader(path), bpls PATH."
         ),
     ] = False,
 ) -> None:

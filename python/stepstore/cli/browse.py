@@ -165,8 +165,12 @@ def _plain(value: Any) -> Any:
 # ---- cat
 def cat(
     location: LocationArgument,
-    offset: Annotated[int, typer.Option(metavar="BYTES", min=0, show_default="0 B", help="Skip so many bytes.")] = 0,
-    size: Annotated[int | None, typer.Option(metavar="BYTES", min=0, help="Give at most so many bytes.")] = None,
+    offset: Annotated[
+        int, typer.Option(metavar="BYTES", min=0, show_default="0 B", help="Skip so many bytes.")
+    ] = 0,
+    size: Annotated[
+        int | None, typer.Option(metavar="BYTES", min=0, help="Give at most so many bytes.")
+    ] = None,
     cell_size: Annotated[
         int | None,
         typer.Option(

@@ -2,8 +2,8 @@
 
 The names are those of the view, which `ls` lists. Nothing is written, an error offers nothing, and a look
 that takes long is given up. Locations on a network are not looked at. A name is offered only if the shell can
-take it as one word: bash gets it with backslashes, and zsh and PowerShell get names without special
-characters alone, since they evaluate what they are given.
+take it as one word. bash gets it with backslashes. zsh and PowerShell evaluate what they are given, so they
+get only names without special characters.
 """
 
 from __future__ import annotations
@@ -88,7 +88,8 @@ def _labels(incomplete: str) -> Iterator[tuple[str, str]]:
     from stepstore.view import DirectoryNode
 
     before = "stepstore://" if incomplete.startswith("stepstore://") else ""
-    if not incomplete.removeprefix(before).startswith("local:"):
+    bare = incomplete.removeprefix(before)
+    if ":" not in bare or "/" in bare:
         return
     for node in DirectoryNode(os.path.dirname(_core.pool_path("local:label"))).children():
         if node.kind == "pool":
@@ -207,10 +208,8 @@ def _join_words() -> str:
 
 
 def _as_bash_takes(name: str, current: str) -> Iterator[str]:
-    """It replaces what is after the last ':'. Within quotes only names without special characters are safe."""
+    """It replaces what is after the last ':'. Within quotes backslashes would be part of a name."""
     escaped = _SPECIAL.sub(r"\\\1", name)
     if current[:1] in ("'", '"') and escaped != name:
         return
     yield escaped[current.rfind(":") + 1 :] if ":" in current else escaped
-
-

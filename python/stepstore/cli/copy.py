@@ -44,7 +44,9 @@ def copy(
     ] = False,
     chunk_size: Annotated[
         int | None,
-        typer.Option(metavar="CELLS", min=1, help="Cells in a chunk, of arrays that do not keep their sizes."),
+        typer.Option(
+            metavar="CELLS", min=1, help="Cells in a chunk, of arrays that do not keep their sizes."
+        ),
     ] = None,
     cell_size: Annotated[
         int,

@@ -21,16 +21,16 @@ def simulation(
     location: Annotated[
         str, typer.Argument(metavar="LOCATION", help="Where the stream goes.")
     ] = "simulation-demo/gs",
-    size: Annotated[int, typer.Option("--size", metavar="N", min=8, help="Cells of an edge of the plane.")] = 128,
+    size: Annotated[
+        int, typer.Option("--size", metavar="N", min=8, help="Cells of an edge of the plane.")
+    ] = 128,
     steps: Annotated[int, typer.Option("--steps", metavar="N", min=1, help="Steps to write.")] = 50,
     iterations: Annotated[
         int, typer.Option("--iterations", metavar="N", min=1, help="Iterations of the equations in a step.")
     ] = 20,
     pause: Annotated[
         float,
-        typer.Option(
-            "--pause", metavar="SECONDS", min=0, show_default="0 s", help="Time between two steps."
-        ),
+        typer.Option("--pause", metavar="SECONDS", min=0, show_default="0 s", help="Time between two steps."),
     ] = 0.0,
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace a stream that this demonstration did not make.")

@@ -138,7 +138,7 @@ def ls(
     snapshot: SnapshotOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List what a location holds, by name: pools, containers, streams, variables, arrays, Zarr, blobs, keys."""
+    """List what a location holds: pools, containers, streams, variables, arrays, Zarr, blobs, keys."""
     node, address = _node_of(location, snapshot)
     if isinstance(node, ContainerNode) and address is not None:
         _warn_of_copies(address)
@@ -237,7 +237,8 @@ def _details(row: _Row) -> str:
 def tree(
     location: LocationArgument,
     levels: Annotated[
-        int | None, typer.Option("--levels", "-L", metavar="N", min=1, show_default="all", help="How deep it goes.")
+        int | None,
+        typer.Option("--levels", "-L", metavar="N", min=1, show_default="all", help="How deep it goes."),
     ] = None,
     everything: AllOption = False,
     snapshot: SnapshotOption = None,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from stepstore.help import Page, names, rendered, sentence
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def page_of(command: Any, context: Any) -> Page:
@@ -82,5 +84,5 @@ class Application(typer.Typer):
     def __init__(self, *, cls: Any = Group, **settings: Any) -> None:
         super().__init__(cls=cls, no_args_is_help=True, pretty_exceptions_enable=False, **settings)
 
-    def command(self, name: str | None = None, **settings: Any) -> Callable[[Any], Any]:  # type: ignore[override]
+    def command(self, name: str | None = None, **settings: Any) -> Callable[[_Function], _Function]:
         return super().command(name, **{"cls": Command, **settings})

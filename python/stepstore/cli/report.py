@@ -34,7 +34,9 @@ def report(
     no_run: Annotated[bool, typer.Option("--no-run", help="Run nothing: only what --from has.")] = False,
     directory: Annotated[
         Path | None,
-        typer.Option("--directory", metavar="DIR", show_default="beside the page", help="Where the figures go."),
+        typer.Option(
+            "--directory", metavar="DIR", show_default="beside the page", help="Where the figures go."
+        ),
     ] = None,
 ) -> None:
     """Write one self-contained HTML page with all figures and statements.

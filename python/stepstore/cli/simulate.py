@@ -18,7 +18,7 @@ def simulate(
         list[str] | None, typer.Argument(metavar="|".join(_COMMANDS), autocompletion=_first_word)
     ] = None,
 ) -> None:
-    """Predict the times of a job on a simulated cluster, draw the references' figures, or measure a machine."""
+    """Predict the times of a job on a simulated cluster; or draw figures, or measure a machine."""
     from stepstore.lab.simulation.command import simulate as run
 
     run(list(words or ()))

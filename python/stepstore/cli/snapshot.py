@@ -53,10 +53,7 @@ def list_snapshots(location: ContainerArgument, as_json: JsonOption = False) -> 
 def destroy(
     location: ContainerArgument,
     snapshot: Annotated[
-        str,
-        typer.Argument(
-            metavar="NAME|EPOCH", autocompletion=complete.snapshots, help="Which snapshot."
-        ),
+        str, typer.Argument(metavar="NAME|EPOCH", autocompletion=complete.snapshots, help="Which snapshot.")
     ],
     yes: YesOption = False,
 ) -> None:

@@ -61,7 +61,9 @@ def steps(
     ] = 6,
     steps_: Annotated[
         str | None,
-        typer.Option("--steps", metavar="A:B|N", help="Only these steps, as Python's slices. -1 is the last."),
+        typer.Option(
+            "--steps", metavar="A:B|N", help="Only these steps, as Python's slices. -1 is the last."
+        ),
     ] = None,
     attributes: Annotated[
         bool, typer.Option("--attributes", "-a", help="Add attributes and their values.")
@@ -115,9 +117,7 @@ def steps(
 def remove(
     location: Annotated[
         str,
-        typer.Argument(
-            metavar="POOL/CONTAINER/STREAM", autocompletion=complete.streams, help="The stream."
-        ),
+        typer.Argument(metavar="POOL/CONTAINER/STREAM", autocompletion=complete.streams, help="The stream."),
     ],
     take_over: Annotated[
         bool, typer.Option("--take-over", help="Remove an import whose process died on another machine.")
@@ -402,8 +402,10 @@ def _show(report: dict[str, Any], *, long: bool, blocks: bool, attributes: bool)
     if rows:
         show(table(columns, rows))
     if blocks:
+        show("")
         _show_blocks(report["variables"])
     if attributes:
+        show("")
         rows = [[a["type"], a["name"], _number(a["value"])] for a in report["attributes"]]
         show(table(["TYPE", "ATTRIBUTE", "VALUE"], rows))
 

@@ -124,8 +124,8 @@ class ContainerCopy:
             return self._is_complete()
 
     def _is_complete(self) -> bool:
-        """All is compared, as after a copy. What cannot be compared so (datasets of fields, steps of snapshots
-        or in files) is not taken for the same."""
+        """All is compared, as after a copy. What cannot be compared so is not taken for the same: datasets of
+        fields, steps of snapshots or in files."""
         if self.options.dry_run or not self.options.verify:
             return False
         with contextlib.suppress(Error), self._then({}) as then:

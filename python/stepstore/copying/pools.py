@@ -88,7 +88,11 @@ def _copy_pool(
         mark = _open_mark(into, destination, stack) if into and MARKS in into.containers() else None
         if not mark or not mark.find(identity, options.take_over, only_look=options.dry_run):
             refuse = functools.partial(_refuse_to_overwrite, source, destination, into, labels)
-            if into and labels and _all_complete(source, pool, writable, destination, into, labels, options, report):
+            if (
+                into
+                and labels
+                and _all_complete(source, pool, writable, destination, into, labels, options, report)
+            ):
                 report.complete = True
                 return
             refuse()

@@ -49,7 +49,12 @@ def decomposed(words: list[str]) -> None:
         action="store_true",
         help="keep our pool from round to round: small arrays then do not wait for its making",
     )
-    parser.add_argument("--mpirun", metavar="COMMAND", default="", help="the command that starts MPI programs (default: mpirun)")
+    parser.add_argument(
+        "--mpirun",
+        metavar="COMMAND",
+        default="",
+        help="the command that starts MPI programs (default: mpirun)",
+    )
     options = parser.parse_args(words)
     if options.ranks < 1 or options.rounds < 1 or not options.shape or min(options.shape) < 1:
         parser.error("give at least 1 for ranks, rounds and each dimension of the shape")

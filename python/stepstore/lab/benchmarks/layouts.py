@@ -117,7 +117,12 @@ def _parser() -> Parser:
     parser.add_on()
     ceph.add_location(parser)
     parser.add_argument("--no-bp5", action="store_true", help="leave BP5 out")
-    parser.add_argument("--mpirun", metavar="COMMAND", default="", help="the command that starts MPI programs (default: mpirun)")
+    parser.add_argument(
+        "--mpirun",
+        metavar="COMMAND",
+        default="",
+        help="the command that starts MPI programs (default: mpirun)",
+    )
     return parser
 
 

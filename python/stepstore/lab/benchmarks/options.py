@@ -72,5 +72,8 @@ class Parser(HelpParser):
             help="how ADIOS2 has Stepstore: as an engine plugin (default), or as the engine type Stepstore",
         )
         self.add_argument(
-            "--mpirun", metavar="COMMAND", default="", help="the command that starts MPI programs (default: mpirun)"
+            "--mpirun",
+            metavar="COMMAND",
+            default="",
+            help="the command that starts MPI programs (default: mpirun)",
         )

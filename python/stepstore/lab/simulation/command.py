@@ -106,7 +106,11 @@ def _figures(arguments: list[str]) -> None:
         help=f"the cluster of the figures about pools in files (default: {LUSTRE})",
     )
     parser.add_argument(
-        "--directory", type=Path, metavar="DIR", default=Path("figures"), help="for the files (default: figures)"
+        "--directory",
+        type=Path,
+        metavar="DIR",
+        default=Path("figures"),
+        help="for the files (default: figures)",
     )
     parser.add_argument(
         "--only",

@@ -63,8 +63,15 @@ def _parser(name: str, description: str) -> Parser:
         metavar="N,...",
         help="ranks that write, and as many that read (default: 2,4,8,16)",
     )
-    parser.add_argument("--directory", metavar="DIR", default="/dev/shm", help="where to write (default: /dev/shm)")
-    parser.add_argument("--mpirun", metavar="COMMAND", default="", help="the command that starts MPI programs (default: mpirun)")
+    parser.add_argument(
+        "--directory", metavar="DIR", default="/dev/shm", help="where to write (default: /dev/shm)"
+    )
+    parser.add_argument(
+        "--mpirun",
+        metavar="COMMAND",
+        default="",
+        help="the command that starts MPI programs (default: mpirun)",
+    )
     parser.add_argument("--rounds", type=int, default=2, metavar="N", help="of each run (default: 2)")
     parser.add_argument("--steps", type=int, default=200, metavar="N", help="of each run (default: 200)")
     return parser
