@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import pty
 import re
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 import stepstore
 from stepstore.cli.dump import lines_of
+from terminals import on_terminal
 
 NAN = float("nan")
 SAMPLES = {
@@ -67,38 +64,12 @@ def test_very_many_values_are_printed_piece_by_piece():
     assert next(lines).split() == ["(0)", "0", "1", "2", "3", "4", "5"]
 
 
-def on_terminal(cli, *words):
-    """What a command prints on a terminal."""
-    master, slave = pty.openpty()
-    with subprocess.Popen(
-        [sys.executable, "-m", "stepstore", *words],
-        cwd=cli.directory,
-        env=cli.environment,
-        stdout=slave,
-        stderr=subprocess.PIPE,
-    ) as process:
-        os.close(slave)
-        shown = b""
-        while True:
-            try:
-                piece = os.read(master, 1 << 16)
-            except OSError:  # the other end is closed
-                break
-            if not piece:
-                break
-            shown += piece
-        error = process.stderr.read().decode()
-    os.close(master)
-    assert process.returncode == 0, error
-    return shown.decode().replace("\r\n", "\n"), error
-
-
 def test_cat_prints_all_numbers_on_a_terminal(cli):
     with stepstore.Writer(cli.directory / "out") as writer, writer.step() as step:
         step["x"] = np.arange(5000.0)  # numpy's own text leaves out the middle of so many
         step["big"] = np.zeros(400_000)
-    shown, error = on_terminal(cli, "cat", "out/default/main/x")
+    shown, error = on_terminal(cli, 80, "cat", "out/default/main/x")
     assert "..." not in shown and "(0)        0.0     1.0" in shown and "2500.0" in shown and error == ""
     assert len(shown.splitlines()) == 834
-    shown, error = on_terminal(cli, "cat", "out/default/main/big")
+    shown, error = on_terminal(cli, 80, "cat", "out/default/main/big")
     assert len(shown) < 1 << 21 and "--size" in error

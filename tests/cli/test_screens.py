@@ -9,10 +9,7 @@ from __future__ import annotations
 import html
 import io
 import os
-import pty
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +18,7 @@ import stepstore
 from rich.console import Console
 from rich.text import Text
 from stepstore.blobs import open_blobs
+from terminals import on_terminal
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 PICTURES = os.environ.get("STEPSTORE_PICTURES")
@@ -49,29 +47,6 @@ def prepared(directory):
     open_blobs(str(pool), "default").write("runs/7/settings.json", b"{}\n")
 
 
-def on_terminal(cli, words):
-    """What a command prints on a terminal with colours."""
-    master, slave = pty.openpty()
-    more = {"COLUMNS": str(WIDTH), "LINES": "50", "TERM": "xterm-256color"}
-    environment = {name: value for name, value in {**cli.environment, **more}.items() if name != "NO_COLOR"}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "stepstore", *words], cwd=cli.directory, env=environment, stdout=slave
-    )
-    os.close(slave)
-    shown = b""
-    while True:
-        try:
-            piece = os.read(master, 1 << 16)
-        except OSError:  # the other end is closed
-            break
-        if not piece:
-            break
-        shown += piece
-    os.close(master)
-    assert process.wait(60) == 0
-    return shown.decode().replace("\r\n", "\n")
-
-
 def drawn(words, shown):
     console = Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True, highlight=False)
     console.print(Text("$ " + " ".join(("stepstore", *words)), style="bold"))
@@ -91,7 +66,7 @@ def text_of(svg):
 def test_a_picture_shows_what_the_command_prints(cli, name):
     prepared(cli.directory)
     words = SCREENS[name]
-    picture = drawn(words, on_terminal(cli, words))
+    picture = drawn(words, on_terminal(cli, WIDTH, *words, colours=True)[0])
     assert "http" not in picture.replace("http://www.w3.org/", "")
     if PICTURES:
         (Path(PICTURES) / name).write_text(picture, encoding="utf-8")

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-import fcntl
 import io
-import os
-import pty
 import random
 import re
-import struct
-import subprocess
-import sys
-import termios
 from datetime import UTC, datetime
 
 import pytest
@@ -19,6 +12,7 @@ from rich.console import Console
 from stepstore.console import Settings, facts, show, table
 from stepstore.lab.benchmarks.field_figures import statements
 from stepstore.lab.benchmarks.report import Case
+from terminals import on_terminal
 
 
 def printed(what, width):
@@ -61,31 +55,21 @@ def test_a_row_that_does_not_fit_goes_on_in_the_next_line_under_its_titles():
     ]
 
 
-def on_terminal(cli, columns, *arguments):
-    """What a command prints on a terminal of so many columns."""
-    leader, follower = pty.openpty()
-    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    environment = {**cli.environment, "TERM": "xterm"}
-    environment.pop("COLUMNS", None)
-    with subprocess.Popen(
-        [sys.executable, "-m", "stepstore", *map(str, arguments)],
-        cwd=cli.directory,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=follower,
-        stderr=subprocess.PIPE,
-    ) as running:
-        os.close(follower)
-        told = b""
-        try:
-            while piece := os.read(leader, 1 << 16):
-                told += piece
-        except OSError:  # the program has ended
-            pass
-        errors = running.stderr.read()
-    os.close(leader)
-    assert running.returncode == 0, errors
-    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", told.decode())
+def shown(cli, columns, *arguments):
+    told, _ = on_terminal(cli, columns, *arguments)
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", told)
+
+
+def test_a_row_has_no_further_line_in_which_nothing_stands():
+    rows = [["a" * 20, "1", "x"], ["b", "2", ""]]
+    text = printed(table(["NAME", "FIRST", "SECOND"], rows), 30)
+    assert [line.split() for line in text.splitlines()] == [
+        ["NAME", "FIRST"],
+        ["SECOND"],
+        ["a" * 20, "1"],
+        ["x"],
+        ["b", "2"],
+    ]
 
 
 COMMANDS = [
@@ -109,7 +93,7 @@ COMMANDS = [
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_a_narrow_terminal_shows_all_that_a_wide_one_shows(cli, stream, command):
-    wide, narrow = (on_terminal(cli, columns, *command).split() for columns in (1000, 60))
+    wide, narrow = (shown(cli, columns, *command).split() for columns in (1000, 60))
     assert "…" not in "".join(narrow)
     # Times and free space are others a moment later.
     steady = [word for word in wide if not re.fullmatch(r"\(?[0-9.]+", word)]
