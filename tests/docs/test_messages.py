@@ -46,5 +46,5 @@ def test_each_code_that_is_raised_is_explained():
 def test_the_messages_are_found():
     found = messages.raised(ROOT)
     assert sum(map(len, found.values())) > 400
-    assert any("use machine or files" in message for message in found[""])
+    assert any("a pool in files has none; leave it out" in message for message in found[""])
     assert "there is no pool in …: create it first, or correct the path" in found["DER_NONEXIST"]
