@@ -23,7 +23,7 @@ from stepstore import _core
 from stepstore.printable import printable
 
 _VARIABLE = "_STEPSTORE_COMPLETE"  # set by the shell: complete_bash, source_zsh
-_SECONDS = 1.0  # a shell that waits for longer is no help
+_SECONDS = 3.0  # a shell that waits for longer is no help; a free machine takes 0.3
 _MOST = 500  # names that are looked at further than others
 _SPECIAL = re.compile(r"([^\w@%+=:,./-])")
 _SCHEME = re.compile(r"(^|//)(stepstore|local|shared|rados|daos|fdb):$")
