@@ -29,14 +29,15 @@ endforeach()
 install(DIRECTORY include/stepstore DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 stepstore_install_daos_root(${STEPSTORE_INSTALL_DAOS_ROOT})
 
-# stepstore_pkg_config(NAME): cmake/NAME.pc.in, which finds its files from its own place.
-function(stepstore_pkg_config name)
-  file(RELATIVE_PATH to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
-  configure_file(cmake/${name}.pc.in ${PROJECT_BINARY_DIR}/${name}.pc @ONLY)
-  install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
-endfunction()
-stepstore_pkg_config(stepstore-c)
-stepstore_pkg_config(stepstore-fortran)
+file(RELATIVE_PATH to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+set(pc_prefix "\${pcfiledir}/${to_prefix}")
+set(pc_libdir "\${prefix}/${CMAKE_INSTALL_LIBDIR}")
+set(pc_includedir "\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}")
+set(pc_fortrandir "\${prefix}/${STEPSTORE_INSTALL_FORTRAN}")
+set(pc_run_path "")
+stepstore_pkg_config(${PROJECT_BINARY_DIR})
+install(FILES ${PROJECT_BINARY_DIR}/stepstore-c.pc ${PROJECT_BINARY_DIR}/stepstore-fortran.pc
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 get_property(programs GLOBAL PROPERTY STEPSTORE_BENCHMARKS)
 foreach(program IN LISTS programs)

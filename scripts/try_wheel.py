@@ -1,11 +1,13 @@
 """Tries an installed wheel as a user does, in a temporary directory. Run by scripts/wheel.sh.
 
 try_wheel.py alone: without ADIOS2, FDB5 and MPI. try_wheel.py adios2: with the package adios2.
-try_wheel.py extras: with xarray, zarr and fsspec, which find it by its entry points.
+try_wheel.py extras: with xarray, zarr and fsspec, which find it by its entry points. try_wheel.py first: with
+xarray, netCDF4 and matplotlib: write, read, plot, export. try_wheel.py compilers: with those of C and Fortran.
 """
 
 import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -90,10 +92,84 @@ def with_extras() -> None:
     assert len(fsspec.filesystem("stepstore").ls("lab/cases/.objects")) > 0
 
 
+def first_picture() -> None:
+    """The first lines of the README, and the way out."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+    import numpy as np
+    import stepstore
+    import xarray as xr
+
+    with stepstore.Writer("out/rings") as writer:
+        for t in range(20):
+            with writer.step() as step:
+                step["u"] = np.sin(np.hypot(*np.mgrid[-20:20:200j, -20:20:200j]) - t / 3)
+    with xr.open_dataset("out/rings", engine="stepstore") as rings:
+        assert rings.u.shape == (20, 200, 200)
+        rings.u.isel(step=-1).plot()
+        plt.savefig("rings.png")
+        assert Path("rings.png").read_bytes().startswith(b"\x89PNG")
+        command("export", "out/rings", "rings.nc")
+        with xr.open_dataset("rings.nc", engine="netcdf4") as exported:
+            assert np.array_equal(exported.u, rings.u)
+
+
+C_PROGRAM = """
+#include <stepstore/arrays.h>
+#include <stdio.h>
+#include <string.h>
+int main(void)
+{
+    const int64_t shape[1] = {4}, start[1] = {0};
+    double written[4] = {1, 2, 3, 4}, read[4] = {0};
+    stepstore_arrays store = 0;
+    int status = stepstore_arrays_open("lab/c", STEPSTORE_WRITE, NULL, &store);
+    if (!status)
+        status = stepstore_write_array(store, "x", STEPSTORE_REAL64, 1, shape, start, shape, written, NULL,
+                                       NULL, NULL);
+    if (!status)
+        status = stepstore_read_array(store, "x", STEPSTORE_REAL64, 1, shape, NULL, NULL, read, NULL, NULL);
+    if (!status) status = stepstore_arrays_close(&store);
+    if (status) puts(stepstore_arrays_message());
+    return status || memcmp(written, read, sizeof read) != 0;
+}
+"""
+
+
+def compilers() -> None:
+    """C and Fortran programs, built with nothing but the wheel's files and pkg-config."""
+    environment = os.environ | {"PKG_CONFIG_PATH": command("pkg-config-path").strip()}
+
+    def flags(*words: str) -> list[str]:
+        asked = subprocess.run(
+            ["pkg-config", *words], capture_output=True, text=True, check=True, env=environment
+        )
+        return asked.stdout.split()
+
+    Path("program.c").write_text(C_PROGRAM)
+    subprocess.run(
+        ["cc", "program.c", "-o", "program", *flags("--cflags", "--libs", "stepstore-c")], check=True
+    )
+    subprocess.run(["./program"], check=True)
+    assert "x" in command("ls", "lab/c")
+    if not shutil.which("gfortran"):
+        print("there is no Fortran compiler here: Fortran was not tried")
+        return
+    Path("program.f90").write_text("program p\nuse stepstore\nend program\n")
+    subprocess.run(
+        ["gfortran", *flags("--variable=sources", "stepstore-fortran"), "program.f90", "-o", "fortran",
+         *flags("--libs", "stepstore-fortran")], check=True
+    )  # fmt: skip
+    subprocess.run(["./fortran"], check=True)
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory() as place:
         os.chdir(place)
-        {"alone": alone, "adios2": with_adios2, "extras": with_extras}[sys.argv[1]]()
+        {"alone": alone, "adios2": with_adios2, "extras": with_extras, "first": first_picture,
+         "compilers": compilers}[sys.argv[1]]()  # fmt: skip
     print("works")
 
 

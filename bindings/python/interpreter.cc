@@ -33,6 +33,11 @@ void Unlocked::take_back() noexcept
     innermost = outer_;
 }
 
+bool Unlocked::is_locked() noexcept
+{
+    return PyGILState_GetThisThreadState() != nullptr && (innermost == nullptr || innermost->state_ == nullptr);
+}
+
 bool Unlocked::asked_to_stop() noexcept
 {
     if (all_end.load(std::memory_order_relaxed)) return true;
@@ -40,7 +45,7 @@ bool Unlocked::asked_to_stop() noexcept
     if (here == nullptr) return false;
     if (here->interrupted_) return true;
     stays_when_ended([&] {
-        PyEval_RestoreThread(here->state_);
+        PyEval_RestoreThread(std::exchange(here->state_, nullptr)); // the handler runs with the lock
         here->interrupted_ = PyErr_CheckSignals() != 0;
         here->state_ = PyEval_SaveThread();
     });

@@ -64,6 +64,9 @@ public:
         body();
         let_go();
     }
+    // Does this thread hold the lock? False in threads that Python does not know. Asked without
+    // PyGILState_Check, which the stable interface does not have.
+    static bool is_locked() noexcept;
     // For waits: has a handler of a signal raised an exception? False in threads that are not Python's.
     static bool asked_to_stop() noexcept;
 
@@ -112,7 +115,7 @@ auto unlocked(Body&& body)
 template <class Body>
 void unlocked_at_end(Body&& body) noexcept
 {
-    if (!PyGILState_Check()) return;
+    if (!Unlocked::is_locked()) return;
     const nb::error_scope raised_before;
     try {
         unlocked(std::forward<Body>(body));

@@ -46,5 +46,10 @@ def daos_root() -> Path:
     return _find("daos", "include", "the folder for programs written for DAOS").parent
 
 
+def pkg_config_directory() -> Path:
+    """The folder for PKG_CONFIG_PATH, with stepstore-c.pc and stepstore-fortran.pc."""
+    return _find("lib/pkgconfig", "stepstore-c.pc", "what C and Fortran programs are built with").parent
+
+
 def program(name: str) -> Path:
     return _find("bin", name, "the program")

@@ -19,7 +19,7 @@ from stepstore.cli.pages import Application, Command, Group, page_of
 from stepstore.console import CommandError, ExitCode, Settings, prepare_console
 from stepstore.errors import Error
 from stepstore.help import rendered
-from stepstore.paths import PRELOAD, daos_root, fdb5_directories, plugin_directory
+from stepstore.paths import PRELOAD, daos_root, fdb5_directories, pkg_config_directory, plugin_directory
 
 # Panels of the help of all.
 TOPICS: dict[str, list[tuple[str, str]]] = {
@@ -151,6 +151,13 @@ def plugin_path() -> None:
 def daos_root_path() -> None:
     """Print the folder that programs written for DAOS are built with, for DAOS_ROOT."""
     print(daos_root())
+
+
+@app.command("pkg-config-path")
+def pkg_config_path() -> None:
+    """Print the directory with stepstore-c.pc and stepstore-fortran.pc, for PKG_CONFIG_PATH: programs in C and
+    Fortran are built with them."""
+    print(pkg_config_directory())
 
 
 @app.command("fdb5-env")
