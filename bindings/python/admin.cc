@@ -119,7 +119,9 @@ nb::dict pool_check(const std::string& pool, bool data, bool repair, const nb::o
         return check_pool(pool, data, repair, [&](const Finding& finding) {
             away.locked([&] {
                 const nb::dict given = python::to_dict(finding);
-                const auto call = [&] { return PyObject_CallOneArg(each.ptr(), given.ptr()); };
+                const auto call = [&] {
+                    return PyObject_CallFunctionObjArgs(each.ptr(), given.ptr(), nullptr);
+                };
                 if (!nb::steal(stays_when_ended(call)).is_valid()) throw nb::python_error();
             });
         });

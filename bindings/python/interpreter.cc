@@ -35,7 +35,8 @@ void Unlocked::take_back() noexcept
 
 bool Unlocked::is_locked() noexcept
 {
-    return PyGILState_GetThisThreadState() != nullptr && (innermost == nullptr || innermost->state_ == nullptr);
+    return PyGILState_GetThisThreadState() != nullptr &&
+           (innermost == nullptr || innermost->state_ == nullptr);
 }
 
 bool Unlocked::asked_to_stop() noexcept

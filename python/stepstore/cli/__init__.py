@@ -155,8 +155,7 @@ def daos_root_path() -> None:
 
 @app.command("pkg-config-path")
 def pkg_config_path() -> None:
-    """Print the directory with stepstore-c.pc and stepstore-fortran.pc, for PKG_CONFIG_PATH: programs in C and
-    Fortran are built with them."""
+    """Print the directory with stepstore-c.pc and stepstore-fortran.pc, for PKG_CONFIG_PATH."""
     print(pkg_config_directory())
 
 
