@@ -99,7 +99,7 @@ def with_zarr() -> None:
     from stepstore.zarr import Store
 
     array = zarr.create_array(Store("lab/cases"), name="T", data=np.arange(1000.0), chunks=(100,))
-    assert np.array_equal(zarr.open_group(Store("lab/cases", read_only=True))["T"], array[:])
+    assert np.array_equal(zarr.open_group(Store("lab/cases", read_only=True), mode="r")["T"], array[:])
     assert "T" in command("ls", "-r", "lab/cases")
 
 

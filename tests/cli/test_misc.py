@@ -1,4 +1,4 @@
-"""version, plugin-path, bench, help and usage."""
+"""version, plugin-path, pkg-config-path, bench, help and usage."""
 
 import importlib.util
 import os
@@ -9,6 +9,7 @@ import sys
 import sysconfig
 from pathlib import Path
 
+import numpy as np
 import pytest
 import stepstore
 from stepstore.console import ExitCode
@@ -89,6 +90,46 @@ def test_daos_root_is_what_programs_for_daos_are_built_with(cli, pool, installed
             check=True,
         )
         builds_and_runs(cli, pool, *flags.stdout.split())
+
+
+ARRAYS_PROGRAM = """
+#include <stdio.h>
+#include <stepstore/arrays.h>
+int main(int argc, char** argv)
+{
+    const int64_t shape[1] = {2};
+    double data[2] = {0};
+    stepstore_arrays store = 0;
+    int status = stepstore_arrays_open(argv[argc - 1], STEPSTORE_READ, NULL, NULL, &store);
+    if (!status)
+        status = stepstore_read_array(store, "x", STEPSTORE_REAL64, 1, shape, NULL, NULL, data, NULL, NULL);
+    if (status) puts(stepstore_arrays_message());
+    return status || data[0] != 1 || data[1] != 2;
+}
+"""
+
+
+@pytest.mark.skipif(not shutil.which("cc") or not shutil.which("pkg-config"), reason="needs cc and pkg-config")
+def test_pkg_config_path_is_what_c_and_fortran_programs_are_built_with(cli):
+    folder = cli("pkg-config-path").out.strip()
+
+    def ask(*words):
+        environment = os.environ | {"PKG_CONFIG_PATH": folder}
+        asked = subprocess.run(
+            ["pkg-config", *words], env=environment, capture_output=True, text=True, check=True
+        )
+        return asked.stdout.split()
+
+    (cli.directory / "program.c").write_text(ARRAYS_PROGRAM)
+    program = cli.directory / "arrays_program"
+    flags = ask("--cflags", "--libs", "stepstore-c")
+    subprocess.run(["cc", "program.c", "-o", program, *flags], cwd=cli.directory, check=True)
+    location = cli.directory / "written/by_python"
+    with stepstore.open_arrays(str(location), write=True) as arrays:
+        arrays.write("x", np.array([1.0, 2.0]))
+    subprocess.run([program, location], check=True)
+    sources = [Path(source) for source in ask("--variable=sources", "stepstore-fortran")]
+    assert len(sources) == 3 and all(source.is_file() for source in sources)
 
 
 def test_a_command_imports_what_it_needs_and_no_more(cli):
