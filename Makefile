@@ -8,7 +8,7 @@ help:
 	@echo 'make test   all tests'
 	@echo 'make quick  the tests that take seconds: three minutes on two cores, once all is built'
 	@echo 'make setup  only what both need: packages, .venv, the stepstore command'
-	@echo 'make wheel  manylinux wheels for the Pythons at hand, each tried, into dist/'
+	@echo 'make wheel  wheels for Linux from RHEL 8 on, tried with each Python at hand, into dist/'
 	@echo 'make docs   the site with search, into build/site; it needs no network to be read'
 	@echo 'make clean  remove build/, .venv/, demo/ and dist/ (not ~/.cache/stepstore)'
 
