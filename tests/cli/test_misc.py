@@ -109,7 +109,9 @@ int main(int argc, char** argv)
 """
 
 
-@pytest.mark.skipif(not shutil.which("cc") or not shutil.which("pkg-config"), reason="needs cc and pkg-config")
+@pytest.mark.skipif(
+    not shutil.which("cc") or not shutil.which("pkg-config"), reason="needs cc and pkg-config"
+)
 def test_pkg_config_path_is_what_c_and_fortran_programs_are_built_with(cli):
     folder = cli("pkg-config-path").out.strip()
 
