@@ -34,7 +34,7 @@ Directory::Directory(const std::string& wanted)
     if (pipe(ends) == 0) remover_ = fork();
     if (remover_ < 0) throw std::runtime_error("cannot start a process");
     if (remover_ == 0) {
-        setsid(); // out of reach of signals for the others
+        setpgid(0, 0);
         close(ends[1]);
         char nothing = 0;
         while (::read(ends[0], &nothing, 1) < 0 && errno == EINTR) {
@@ -43,6 +43,7 @@ Directory::Directory(const std::string& wanted)
         std::filesystem::remove_all(name, ignored);
         _exit(0);
     }
+    setpgid(remover_, remover_); // out of reach of signals for the others, before there is anything to remove
     close(ends[0]);
     in_use_ = ends[1];
 }

@@ -124,10 +124,7 @@ EXAMPLES: dict[str, list[tuple[str, str]]] = {
     ],
     "plugin-path": [('export ADIOS2_PLUGIN_PATH="$(stepstore plugin-path)"', "Let ADIOS2 find the plugin")],
     "pkg-config-path": [
-        (
-            'PKG_CONFIG_PATH="$(stepstore pkg-config-path)" pkg-config --cflags stepstore-c',
-            "Print the flags of a program in C",
-        )
+        ('export PKG_CONFIG_PATH="$(stepstore pkg-config-path)"', "Let pkg-config find stepstore-c")
     ],
     "daos-root": [('cc -I"$(stepstore daos-root)/include" -c program.c', "Compile a program for DAOS")],
     "fdb5-env": [('eval "$(stepstore fdb5-env)"', "Let FDB find the plugin, and the shell its tools")],

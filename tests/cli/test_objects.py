@@ -130,7 +130,7 @@ def test_ls_of_many_objects_costs_little_for_each(cli, pool):
         )
         return int(lines[-1].removeprefix("CALLS "))
 
-    assert calls(2100) - calls(100) < 2000 * 80
+    assert calls(2100) - calls(100) < 2000 * 100
 
 
 def test_one_object_is_looked_up_not_searched_for(cli, pool):

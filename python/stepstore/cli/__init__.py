@@ -69,7 +69,7 @@ _PANELS = {
     "Look": ("ls", "tree", "stat", "cat", "du", "steps"),
     "Change": ("copy", "export", "import", "rm", "pool", "cont", "snapshot"),
     "Measure and predict": ("bench", "simulate", "advise", "report", "demo"),
-    "Set up": ("plugin-path", "daos-root", "fdb5-env", "adios2-env", "version"),
+    "Set up": ("plugin-path", "pkg-config-path", "daos-root", "fdb5-env", "adios2-env", "version"),
 }
 
 
@@ -93,7 +93,7 @@ class _Commands(Group):
             loaded = self._loaded(cmd_name)
         elif (loaded := super().get_command(ctx, cmd_name)) is None:
             return None
-        loaded.rich_help_panel = next(title for title, those in _PANELS.items() if cmd_name in those)
+        loaded.rich_help_panel = next((title for title, those in _PANELS.items() if cmd_name in those), None)
         return loaded
 
     def _loaded(self, cmd_name: str) -> Any:
