@@ -301,6 +301,7 @@ _OWN_WORDS = {
     "_print_version",
     "plugin_path",
     "daos_root_path",
+    "pkg_config_path",
     "fdb5_env",
     "adios2_env",
     "bench",
