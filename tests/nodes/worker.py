@@ -9,6 +9,7 @@ at once. Arguments and results are what JSON has. An exception there is raised h
 
 from __future__ import annotations
 
+import faulthandler
 import importlib.util
 import json
 import os
@@ -71,6 +72,7 @@ def together(workers: Sequence[Worker], function: str, arguments: Sequence[Seque
 
 
 def serve(module: Path) -> None:
+    faulthandler.dump_traceback_later(100, repeat=True)  # on stderr, of a worker that hangs
     found = importlib.util.spec_from_file_location("actions", module)
     assert found is not None and found.loader is not None
     actions = importlib.util.module_from_spec(found)
