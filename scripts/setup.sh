@@ -62,7 +62,8 @@ requirements=("adios2==$ADIOS2_VERSION" "numpy>=1.24" "matplotlib>=3.7")
     "mkdocs>=1.6" "mkdocs-material>=9.7,<10" "mkdocstrings[python]>=1.0")
 # The stamp has what was asked for; what a higher level installed serves a lower one too.
 stamp=$STEPSTORE_VENV/.stepstore-requirements
-if [[ ! -f $stamp ]] || printf '%s\n' "${requirements[@]}" | grep -qvxFf "$stamp"; then
+wanting=$(printf '%s\n' "${requirements[@]}" | grep -vxF -f "$stamp" 2>/dev/null || true)
+if [[ ! -f $stamp || -n $wanting ]]; then
     python=${PYTHON:-python3}
     "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
         die "$python is older than Python 3.11: set PYTHON"

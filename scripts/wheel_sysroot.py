@@ -5,7 +5,7 @@ wheel_sysroot.py FOLDER: FOLDER is made anew, and is complete when FOLDER/.compl
 - glibc: the headers of 2.28 and libraries without code, which have the symbols that 2.28 had. They are those
   that zig links against (the Python package ziglang), so no old system is needed.
 - libstdc++: a library without code with the symbols of GLIBCXX_3.4.24 (GCC 8), and after it GCC's own
-  libstdc++.a. What is younger is linked in, and hidden. All else is shared with the process, as exceptions,
+  libstdc++.a. Younger symbols are linked in, and hidden. All else is shared with the process, as exceptions,
   streams and locales must be.
 docs/design/wheels.md says why.
 """
