@@ -79,7 +79,8 @@ def _printable(cell: Any) -> str:
     return printable(str(cell))
 
 
-def _padded(column: list[str], width: int, right: bool) -> Iterator[str]:
+def padded(column: list[str], width: int, right: bool) -> Iterator[str]:
+    """Texts with blanks before or after them, so that each is as wide."""
     for text in column:
         left = max(0, width - text_width(text))
         yield text.rjust(len(text) + left) if right else text.ljust(len(text) + left)
@@ -96,7 +97,7 @@ class _Rows:
 
     def print(self, console: Console) -> None:
         widths = [max(map(text_width, column)) for column in self.columns]
-        columns = list(map(_padded, self.columns, widths, self.right))
+        columns = list(map(padded, self.columns, widths, self.right))
         parts = [
             map("  ".join, zip(*columns[first:last], strict=True))
             for first, last in _line_breaks(widths, console.width)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from stepstore.buffers import escape
-from stepstore.console import text_width
+from stepstore.console import padded, text_width
 from stepstore.printable import printable
 
 _ALIGNED = 1 << 14  # values whose columns are aligned with each other: more are not kept as text
@@ -32,7 +32,7 @@ def lines_of(values: Any, first: tuple[int, ...], columns: int) -> Iterator[str]
         texts = [(label, [text_of(value) for value in line]) for label, line in some]
         width = max(width, *(text_width(text) for _, line in texts for text in line))
         for label, line in texts:
-            cells = (_padded(text, width, values.dtype.kind in _RIGHT) for text in line)
+            cells = padded(line, width, values.dtype.kind in _RIGHT)
             yield f"{label:<{label_width}}  {'  '.join(cells)}".rstrip()
 
 
@@ -45,11 +45,6 @@ def _pieces(values: Any, first: tuple[int, ...], columns: int) -> Iterator[tuple
 
 def _label(index: Iterator[int]) -> str:
     return f"({','.join(map(str, index))})"
-
-
-def _padded(text: str, width: int, right: bool) -> str:
-    blanks = " " * (width - text_width(text))
-    return blanks + text if right else text + blanks
 
 
 def text_of(value: Any) -> str:
