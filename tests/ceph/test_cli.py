@@ -71,6 +71,36 @@ def test_streams_are_listed_and_read(pool: str) -> None:
     assert "gs" not in run("ls", f"{pool}/runs")
 
 
+def offered(*words: str) -> list[str]:
+    """What bash gets for the last word: of a location what is after its colon."""
+    done = subprocess.run(
+        [sys.executable, "-m", "stepstore"],
+        env={
+            **os.environ,
+            "COMP_WORDS": "\n".join(("stepstore", *words)),
+            "COMP_CWORD": str(len(words)),
+            "_STEPSTORE_COMPLETE": "complete_bash",
+            "STEPSTORE_COMPLETE_SECONDS": "30",
+        },
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stderr == ""
+    return done.stdout.splitlines()
+
+
+def test_a_shell_completes_names(pool: str) -> None:
+    subprocess.run([sys.executable, WRITE_STREAM, f"{pool}/runs/gs"], check=True)
+    run("snapshot", "create", f"{pool}/runs", "--name", "before")
+    place = pool.removeprefix("rados:")
+    assert offered("ls", f"{pool}/") == [f"{place}/runs", f"{place}/runs/"]
+    assert offered("steps", f"{pool}/runs/") == [f"{place}/runs/gs"]
+    assert "field" in offered("steps", f"{pool}/runs/gs", "")
+    assert offered("ls", f"{pool}/runs", "--snapshot", "") == ["before"]
+    assert offered("ls", f"{CEPH_POOL}/{uuid.uuid4()}/") == []
+
+
 def test_containers_and_keys(pool: str) -> None:
     run("cont", "create", f"{pool}/box")
     assert "box" in run("cont", "list", pool)

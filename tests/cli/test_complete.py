@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import resource
 import shlex
 import shutil
+import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 import stepstore
 from stepstore.blobs import open_blobs
+from stepstore.paths import daos_root
 
 HOSTILE = ["a b", "$(touch pwned)", "`touch pwned`", "q'u\"o", "semi;colon&", "star*", "back\\slash", "#x"]
 HIDDEN = ["new\nline", "\x1b]52;c;x\x07", "turn\u202eed"]
@@ -39,7 +43,8 @@ def pool(cli):
 
 
 def ask(cli, *words, shell="bash", **environment):
-    """What is offered for the last word."""
+    """What is offered for the last word. By a loaded machine too, if its time is not the subject."""
+    environment.setdefault("STEPSTORE_COMPLETE_SECONDS", "30")
     asked = {"COMP_WORDS": "\n".join(("stepstore", *words)), "COMP_CWORD": str(len(words))}
     if shell != "bash":
         asked = {"_TYPER_COMPLETE_ARGS": shlex.join(("stepstore", *words[:-1])) + " " + words[-1]}
@@ -235,13 +240,28 @@ def test_it_is_fast_in_a_large_container(cli, pool):
     )  # 0.3 s of a free processor
 
 
-def test_a_look_that_takes_long_is_given_up(cli, pool):
-    program = """
-import time, stepstore.cli, stepstore.cli.complete
-stepstore.cli.complete._locations = lambda incomplete, kinds: time.sleep(60)
+# What does not answer: a loop of Python, a library that keeps the interpreter for itself, and more names than
+# a pipe takes before the look hangs.
+HANGS = [
+    "time.sleep(60)",
+    "ctypes.PyDLL(None).sleep(60)",
+    "os.write(1, b'out/part\\n' * 50000) and ctypes.PyDLL(None).sleep(60)",
+]
+
+
+@pytest.mark.parametrize("hangs", HANGS)
+def test_a_look_that_takes_long_is_given_up_and_ends(cli, pool, hangs):
+    program = f"""
+import ctypes, os, time, stepstore.cli, stepstore.cli.complete
+print(os.getpid(), flush=True)
+def look(*_):
+    open("child", "w").write(str(os.getpid()))
+    {hangs}
+stepstore.cli.complete._locations = look
 stepstore.cli.main()
 """
     asked = {"COMP_WORDS": "stepstore\nls\nout/", "COMP_CWORD": "2", "_STEPSTORE_COMPLETE": "complete_bash"}
+    begin = time.monotonic()
     done = subprocess.run(
         [sys.executable, "-c", program],
         env={**cli.environment, **asked},
@@ -250,4 +270,48 @@ stepstore.cli.main()
         timeout=30,
         check=True,
     )
-    assert (done.stdout, done.stderr) == (b"", b"")
+    assert 1 < time.monotonic() - begin < 5  # 1.5 s, and the interpreter's start on a loaded machine
+    looked = int((cli.directory / "child").read_text())
+    assert done.stdout.split() != [] and int(done.stdout) != looked and done.stderr == b""
+    wait_until(lambda: not is_alive(looked))
+
+
+def is_alive(process):
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False
+
+
+def wait_until(true):
+    end = time.monotonic() + 30
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+# ---- networks
+def test_names_on_a_daos_system_are_offered(cli, pool):
+    """Our own library stands for a DAOS system's: it connects to the pool by its label."""
+    library = {"STEPSTORE_LIBDAOS": str(daos_root() / "lib64" / "libdaos.so.2")}
+    assert ask(cli, "ls", "daos://labelled/", **library) == ["//labelled/default", "//labelled/default/"]
+    shown = ask(cli, "ls", "daos://labelled/default/g", **library)
+    assert shown == ["//labelled/default/gs", "//labelled/default/gs/"]
+    assert ask(cli, "steps", "daos://labelled/default/gs", "", **library) == ["U", "V"]
+    assert ask(cli, "ls", "daos://absent/", **library) == []
+
+
+@pytest.mark.skipif(os.environ.get("STEPSTORE_TEST_CEPH") == "0", reason="built without librados")
+def test_a_cluster_that_is_silent_does_not_keep_a_shell_waiting(cli):
+    """It takes connections, and says nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as monitor:
+        silent = cli.directory / "silent.conf"
+        silent.write_text(
+            f"[global]\nmon_host = v2:127.0.0.1:{monitor.getsockname()[1]}\nauth_client_required = none\n"
+        )
+        begin = time.monotonic()
+        offered = ask(
+            cli, "ls", "rados://test/runs/", CEPH_CONF=str(silent), STEPSTORE_COMPLETE_SECONDS="1.5"
+        )
+        assert offered == [] and 1 < time.monotonic() - begin < 5
+        monitor.settimeout(10)
+        monitor.accept()[0].close()  # it was asked

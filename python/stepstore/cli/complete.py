@@ -1,9 +1,11 @@
 """What a shell offers at a tab: names of containers, streams, variables, snapshots and values of options.
 
-The names are those of the view, which `ls` lists. Nothing is written, an error offers nothing, and a look
-that takes long is given up. Locations on a network are not looked at. A name is offered only if the shell can
-take it as one word. bash gets it with backslashes. zsh and PowerShell evaluate what they are given, so they
-get only names without special characters.
+The names are those of the view, which `ls` lists. Nothing is written, and an error offers nothing. A name is
+offered only if the shell can take it as one word. bash gets it with backslashes. zsh and PowerShell evaluate
+what they are given, so they get only names without special characters.
+
+A location may be on a cluster or a file system that does not answer. So a child process looks. If it takes
+long, it is killed and nothing is offered. The shell never waits for the child: its output is a pipe to us.
 """
 
 from __future__ import annotations
@@ -12,8 +14,10 @@ import contextlib
 import io
 import os
 import re
+import select
+import signal
 import sys
-import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NoReturn
 
@@ -23,13 +27,13 @@ from stepstore import _core
 from stepstore.printable import printable
 
 _VARIABLE = "_STEPSTORE_COMPLETE"  # set by the shell: complete_bash, source_zsh
-_SECONDS = 3.0  # a shell that waits for longer is no help; a free machine takes 0.3
+_SECONDS = "STEPSTORE_COMPLETE_SECONDS"
+_DEFAULT_SECONDS = 1.5  # and the interpreter starts before: at most 2 s. A free machine takes 0.3
 _MOST = 500  # names that are looked at further than others
 _SPECIAL = re.compile(r"([^\w@%+=:,./-])")
 _SCHEME = re.compile(r"(^|//)(stepstore|local|shared|rados|daos|fdb):$")
 _OPENED = {"container", "dataset", "stream", "folder", "zarr_group", "key_value"}
 _ALL = _OPENED | {"variable", "array", "zarr_array", "blob", "collocation", "key", "array_bytes"}
-_NETWORKS = ("rados", "daos")
 
 Found = list[tuple[str, str]]
 
@@ -101,10 +105,8 @@ def _locations(incomplete: str, kinds: set[str] | None) -> Iterator[tuple[str, s
     yield from _labels(incomplete)
     before = "stepstore://" if incomplete.startswith("stepstore://") else ""
     bare = incomplete.removeprefix(before)
-    if _core.parse_location(bare).scheme in _NETWORKS:
-        return
-    pool, rest, exists = _core.find_pool(bare)
-    if not exists or not bare.startswith(f"{pool}/"):
+    pool, rest = _pool_of(bare)
+    if not pool or not bare.startswith(f"{pool}/"):
         return
     for node in _inside(pool, rest):
         if node.kind not in (kinds or _ALL):
@@ -113,6 +115,12 @@ def _locations(incomplete: str, kinds: set[str] | None) -> Iterator[tuple[str, s
         yield before + node.location, kind
         if node.kind in _OPENED and (kinds is None or "stream" in kinds and node.kind == "container"):
             yield f"{before}{node.location}/", kind
+
+
+def _pool_of(location: str) -> tuple[str, str]:
+    """The pool and what follows it; "": there is none. Of one on a network its opening says so."""
+    pool, rest, exists = _core.find_pool(location)
+    return (pool if exists or _core.capabilities(pool).network else ""), rest
 
 
 def _inside(pool: str, rest: str) -> Iterator[Any]:
@@ -136,8 +144,8 @@ def _inside(pool: str, rest: str) -> Iterator[Any]:
 def snapshots(ctx: typer.Context, incomplete: str) -> Iterator[tuple[str, str]]:
     from stepstore.view.node import Inside
 
-    pool, rest, exists = _core.find_pool(_location(ctx))
-    if exists:
+    pool, rest = _pool_of(_location(ctx))
+    if pool:
         for epoch, name in Inside(pool, rest.strip("/").split("/")[0] or "default").snapshots():
             yield name or str(epoch), "snapshot"
 
@@ -163,8 +171,7 @@ def _variables(ctx: typer.Context) -> Iterable[str]:
 
 def _location(ctx: typer.Context) -> str:
     # After an option that waits for its value, typer has not come to the arguments.
-    given = str(ctx.params.get("location") or next(iter(ctx.args), ""))
-    return "" if _core.parse_location(given).scheme in _NETWORKS else given
+    return str(ctx.params.get("location") or next(iter(ctx.args), ""))
 
 
 # ---- the call of a shell
@@ -174,22 +181,57 @@ def is_asked() -> bool:
 
 def answer(application: Callable[[], Any]) -> NoReturn:
     """Prints what the application offers, as the shell takes it."""
-    silence = os.open(os.devnull, os.O_WRONLY)
+    silence = os.open(os.devnull, os.O_RDWR)
     os.dup2(silence, 2)  # for what the store warns of, too
-    limit = threading.Timer(_SECONDS, os._exit, (0,))
-    limit.daemon = True
-    limit.start()
     in_bash = os.environ[_VARIABLE] == "complete_bash"
     current = _join_words() if in_bash else ""
-    told = io.StringIO()
-    with contextlib.redirect_stdout(told), contextlib.suppress(SystemExit, Exception):
-        application()
-    lines = told.getvalue().splitlines()
+    end = time.monotonic() + _limit()
+    answers, told = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.dup2(told, 1)  # not the shell's, which waits until nobody has it
+        os.dup2(silence, 0)
+        _look(application)
+    os.close(told)
+    try:
+        lines = _read(answers, end).decode("utf-8", "surrogateescape").splitlines()
+    finally:
+        os.kill(child, signal.SIGKILL)  # not waited for: one in the kernel may end later
     if in_bash:
         lines = [word for line in lines for word in _as_bash_takes(line, current)]
-    sys.stdout.write("".join(f"{line}\n" for line in lines if line))
+    text = "".join(f"{line}\n" for line in lines if line)
+    sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
     sys.stdout.flush()
-    os._exit(0)  # a look that was given up may still hold a lock
+    os._exit(0)
+
+
+def _limit() -> float:
+    try:
+        return float(os.environ.get(_SECONDS, _DEFAULT_SECONDS))
+    except ValueError:
+        return _DEFAULT_SECONDS
+
+
+def _look(application: Callable[[], Any]) -> NoReturn:
+    """In the child. All is written at once, when it is whole."""
+    offered = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(offered), contextlib.suppress(SystemExit, Exception):
+            application()
+        with open(1, "wb") as pipe:
+            pipe.write(offered.getvalue().encode("utf-8", "surrogateescape"))
+    finally:
+        os._exit(0)  # what the store holds open may wait for a cluster
+
+
+def _read(answers: int, end: float) -> bytes:
+    """All of an answer. b"": it is not whole in time."""
+    told = b""
+    while select.select([answers], [], [], max(0.0, end - time.monotonic()))[0]:
+        if not (piece := os.read(answers, 1 << 16)):
+            return told
+        told += piece
+    return b""
 
 
 def _join_words() -> str:
