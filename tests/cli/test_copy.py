@@ -8,7 +8,10 @@ import stepstore
 from conftest import object_names
 from copies import contents, everything, healthy
 from stepstore.blobs import open_blobs
+from stepstore.copying import pools, step_snapshots
 from stepstore.copying.mark import unfinished
+from stepstore.copying.objects import differs
+from stepstore.copying.task import Options, Place, Report
 from stepstore.copying.plan import STEPS_HI, type_of, user_half
 from stepstore.steps import open_steps
 from stepstore.store import Pool
@@ -136,6 +139,63 @@ def test_a_copy_of_what_was_continued_is_not_complete(cli):
     cli.fails("copy", "s/default/main", "q", code=1, says=("there is such a stream", "DER_EXIST"))
 
 
+@pytest.mark.parametrize("there", ["shared:./q", "./q"])
+@pytest.mark.parametrize("layout", ["array-aligned", "posix"])
+def test_a_copy_of_pools_in_files_is_complete_too(cli, there, layout):
+    source = write_stream(cli.directory, "4", f"Layout={layout}")
+    cli("pool", "create", "shared:./files")
+    cli("pool", "create", there)
+    cli("copy", "s/default/main", "shared:./files")
+    cli("copy", "shared:./files/default/main", f"{there}/default/main")
+    for one, other in (
+        ("s/default/main", "shared:./files"),
+        ("shared:./files/default/main", f"{there}/default/main"),
+    ):
+        assert "complete already" in cli("copy", one, other).out
+    assert "complete already" in cli("copy", "shared:./files", there).out
+    copied = there.replace("./", f"{cli.directory}/")
+    assert everything(f"{copied}/default/main") == everything(f"{source}/default/main")
+    cli("export", "shared:./files/default/main", "main.bp")
+    assert "complete already" in cli("export", "shared:./files/default/main", "main.bp").out
+    cli("import", "main.bp", f"{there}/imported/main")
+    assert "complete already" in cli("import", "main.bp", f"{there}/imported/main").out
+
+
+def test_one_byte_of_a_file_makes_a_copy_another(cli):
+    write_stream(cli.directory, "4", "Layout=posix")
+    cli("copy", "s/default/main", "q")
+    file = cli.directory / "q/files/default/1/blocks.0"
+    with file.open("r+b") as opened:
+        opened.seek(file.stat().st_size - 1)
+        last = opened.read(1)
+        opened.seek(-1, os.SEEK_CUR)
+        opened.write(bytes([last[0] ^ 1]))
+    cli.fails("copy", "s/default/main", "q", code=1, says=("there is such a stream", "DER_EXIST"))
+    assert file.exists()
+
+
+@pytest.mark.parametrize("layout", ["array-aligned", "kv"])
+def test_one_step_that_a_snapshot_keeps_makes_a_copy_another(cli, layout, monkeypatch):
+    write_stream(cli.directory, "4", "Steps=snapshot", f"Layout={layout}")
+    source, copy = (
+        Place(f"{cli.directory}/s", "default", "main"),
+        Place(f"{cli.directory}/q", "default", "main"),
+    )
+    pools.copy(source, copy, Options(), Report())
+    compared, steps = step_snapshots._compare_as_it_was, []
+
+    def finds(*of):
+        steps.append(of[3])
+        if of[3].startswith("step 2 "):
+            raise differs("a step", "a key")
+        compared(*of)
+
+    monkeypatch.setattr(step_snapshots, "_compare_as_it_was", finds)
+    with pytest.raises(stepstore.Error, match="there is such a stream"):
+        pools.copy(source, copy, Options(), Report())
+    assert {one.split()[1] for one in steps} == {"0", "1", "2"}
+
+
 # ---- objects
 def test_an_object_is_copied_by_its_id(cli, pool):
     name = object_names(cli, "p/box")["array"]
@@ -181,6 +241,7 @@ def test_a_stream_is_copied_as_it_is_beside_others(cli, parameters):
     for name in ("one", "two"):
         told = cli("copy", "s/default/main", f"t/default/{name}", "--json").json
         assert told["streams"] == 1 and told["verified"]
+        assert "complete already" in cli("copy", "s/default/main", f"t/default/{name}").out
         assert everything(f"{cli.directory}/t/default/{name}") == expected
     described = [
         open_steps(f"{where}").describe()
@@ -195,6 +256,7 @@ def test_a_stream_is_copied_as_it_is_beside_others(cli, parameters):
     with open_steps(f"{cli.directory}/t/default/one") as stream:
         assert len(stream) == 7
     assert everything(f"{cli.directory}/t/default/one")[: len(expected)] == expected
+    cli.fails("copy", "s/default/main", "t/default/one", code=1, says="there is such a stream")
     cli("rm", "t/default/one", "--yes")
     assert everything(f"{source}/default/main") == expected
     healthy(cli, "t")

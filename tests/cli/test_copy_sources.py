@@ -61,8 +61,15 @@ def test_a_bp_file_becomes_the_stream_that_its_program_would_have_written(cli, e
     assert len(copied) == len(expected)
     for one, other in zip(copied, expected, strict=True):
         assert one == other
-    cli.fails("copy", "a.bp", "q", code=1, says=("there is such a stream", "DER_EXIST"))
+    again = cli("copy", "a.bp", "q", "--json").json
+    assert (again["written"], again["bytes"], again["streams"]) == (False, 0, 0)
+    assert again["compared_bytes"] > 0
+    assert "complete already" in cli("copy", "a.bp", "q").out
+    cli.fails("copy", "a.bp", "q", "--no-verify", code=1, says=("there is such a stream", "DER_EXIST"))
     healthy(cli, "q")
+    with stepstore.Writer(f"{cli.directory}/q/default/a", append=True) as writer, writer.step() as step:
+        step["more"] = 1
+    cli.fails("copy", "a.bp", "q", code=1, says=("there is such a stream", "DER_EXIST"))
 
 
 @needs_adios2
@@ -198,11 +205,17 @@ def test_an_fdb_toc_is_copied_message_by_message(cli, toc):
     assert told["objects"] == len(expected) == 96 and told["compared_bytes"] == told["bytes"]
     assert messages(our_config(cli, cli.directory / "q")) == expected
     assert "stepstore-copying" not in cli("ls", "q").out
-    cli.fails("copy", f"fdb:{toc}", "./q", code=1, says=("it has 96 of them already", "DER_EXIST"))
-    assert (
-        cli("copy", f"fdb:{toc}", "./r", "--request", "levelist=500,param=129", "--json").json["objects"] == 8
-    )
-    assert cli("copy", f"fdb:{toc}", "./n", "--dry-run", "--json").json["objects"] == 96
+    again = cli("copy", f"fdb:{toc}", "./q", "--json").json
+    assert (again["written"], again["bytes"]) == (False, 0) and again["compared_bytes"] == told["bytes"]
+    assert "complete already" in cli("copy", f"fdb:{toc}", "./q", "--request", "levelist=500").out
+    refused = ("it has 96 of them already", "DER_EXIST")
+    cli.fails("copy", f"fdb:{toc}", "./q", "--no-verify", code=1, says=refused)
+    archive(cli, toc, steps=(12,))  # the source has more now
+    cli.fails("copy", f"fdb:{toc}", "./q", code=1, says=refused)
+    assert "stepstore-copying" not in cli("ls", "q").out
+    request = ("--request", "levelist=500,param=129", "--json")
+    assert cli("copy", f"fdb:{toc}", "./r", *request).json["objects"] == 16
+    assert cli("copy", f"fdb:{toc}", "./n", "--dry-run", "--json").json["objects"] == 192
     assert not (cli.directory / "n").exists()
     cli.fails("copy", "fdb:nothing.yaml", "q", code=3, says="there is no file nothing.yaml")
     cli.fails("copy", f"fdb:{toc}", "./r", "--request", "levelist", code=1, says="KEY=VALUE")
@@ -245,8 +258,11 @@ def test_a_dataset_is_copied_with_catalogue_and_store(cli):
     cli("copy", f"p/{label}", "./q")
     copied = our_config(cli, cli.directory / "q")
     assert messages(copied) == expected and len(expected) == 192
+    assert "complete already" in cli("copy", f"p/{label}", "./q").out
+    assert "complete already" in cli("copy", "p", "./q").out
     archive(cli, copied, steps=(24,))
     assert len(messages(copied)) == 288 and messages(config) == expected
+    cli.fails("copy", f"p/{label}", "./q", code=1, says=("the container has objects", "DER_EXIST"))
     cli("copy", "p", "./all")
     assert messages(our_config(cli, cli.directory / "all")) == expected
     cli("cont", "create", "q/box")

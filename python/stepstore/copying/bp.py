@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from stepstore.copying.at_work import make_stream
-from stepstore.copying.task import Options, Place, Report
+from stepstore.copying.task import Options, Place, Report, make_or_compare
 from stepstore.errors import DER_NONEXIST, DER_NOSYS, Error
 from stepstore.paths import COPY, plugin_directory
 from stepstore.steps import open_steps
@@ -61,6 +61,17 @@ def _call(library: ctypes.CDLL, name: str, *arguments: Any, moved: Callable[[int
 
 
 def copy(source: Path, destination: Place, options: Options, report: Report) -> None:
+    def make() -> None:
+        make_copy(source, destination, options, report)
+
+    if options.dry_run or not options.verify:
+        make()
+    else:
+        report.complete = not make_or_compare(make, lambda: compare(source, destination, report))
+
+
+def make_copy(source: Path, destination: Place, options: Options, report: Report) -> None:
+    """Error DER_EXIST: the stream is there already, whatever it holds."""
     if not source.exists():
         raise Error(DER_NONEXIST, f"{source}: there is no such file: give a BP4 or BP5 file")
     size = sum(one.stat().st_size for one in source.rglob("*") if one.is_file())

@@ -121,25 +121,30 @@ class ContainerCopy:
             destination_pool.open_container(label, read_only=True) as self._to,
         ):
             self._frozen = writable
-            return self._is_complete()
+            return self._is_complete(destination_pool)
 
-    def _is_complete(self) -> bool:
-        """All is compared, as after a copy. What cannot be compared so is not taken for the same: datasets of
-        fields, steps of snapshots or in files."""
+    def _is_complete(self, destination_pool: Pool) -> bool:
+        """All is compared, as after a copy."""
         if self.options.dry_run or not self.options.verify:
             return False
         with contextlib.suppress(Error), self._then({}) as then:
             state = {"firsts": dict(self._firsts_there(then))}
             plan = self._plan(then, self._to, state)
-            told = [one.told for one in plan.streams]
-            in_files = any(part["directory"] for one in told for part in one["segments"])
-            if plan.dataset or in_files or any(one["in_place"] for one in told):
+            if plan.dataset and not datasets.is_published(
+                self.source.pool, self.source.container, destination_pool, self._to.label
+            ):
                 return False
             if any(stream_record(self._to, one.new_name) != self._moved(one) for one in plan.streams):
                 return False
             if not self.destination.part and self._further_objects(plan):
                 return False
             self._each(plan.items, lambda item: self._compare(then, item))
+            for stream in plan.streams:
+                files.compare(stream, self.source, self.destination, self.report)
+                if stream.told["in_place"]:
+                    step_snapshots.compare(
+                        self._from, then, self._to, stream, plan.items, self.report.was_compared
+                    )
             return True
         return False
 
@@ -171,7 +176,7 @@ class ContainerCopy:
             try:
                 self._refuse_to_overwrite()
             except Error:
-                if not self._is_complete():
+                if not destination_pool or not self._is_complete(destination_pool):
                     raise
                 self.report.complete = True
                 return

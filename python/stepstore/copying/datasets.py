@@ -47,6 +47,13 @@ def keys_of(pool: Pool, label: str) -> list[str]:
         ]
 
 
+def is_published(source: str, label: str, destination: Pool, copy: str) -> bool:
+    """Whether the root of the destination names its container `copy` as the source's names this one."""
+    with Pool.connect(source, read_only=True) as pool:
+        keys = keys_of(pool, label)
+    return bool(keys) and sorted(keys) == sorted(keys_of(destination, copy))
+
+
 def publish(source: str, label: str, destination: Pool, copy: Container) -> None:
     """Error DER_EXIST: the destination has a dataset of this key already, in another container."""
     with Pool.connect(source, read_only=True) as pool:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from stepstore.copying.task import Options, Report
+from stepstore.copying.task import Options, Report, make_or_compare
 from stepstore.copying.mark import MARKS, Mark, drop_marks
 from stepstore.copying.pools import made_pool
 from stepstore.errors import DER_CSUM, DER_EXIST, DER_INVAL, DER_IO, DER_NONEXIST, Error
@@ -53,7 +53,13 @@ def copy(source: str, pool: str, request: str, options: Options, report: Report)
                 report.resumed = mark is not None and mark.find(identity, options.take_over)
                 if not report.resumed:
                     refuse = functools.partial(_refuse_to_overwrite, source, pool, fields, new, selection)
-                    refuse()
+                    if not options.verify:
+                        refuse()
+                    elif not make_or_compare(
+                        refuse, lambda: _compare(fields, _fields(new, selection), pool, report)
+                    ):
+                        report.complete = True
+                        return
                     mark = mark or _open_mark(opened, pool, stack)
                     mark.begin(refuse, source=identity)
                 assert mark is not None

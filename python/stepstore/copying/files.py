@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
 def copy(stream: Stream, source: Place, destination: Place, verify: bool, report: Report) -> None:
     """What is in the copy already is compared, not written again."""
-    folders = [one["directory"] for one in stream.told["segments"]]
-    if not any(folders):
+    if not any(one["directory"] for one in stream.told["segments"]):
         return
     try:
         _core.pool_path(destination.pool)
@@ -31,11 +30,7 @@ def copy(stream: Stream, source: Place, destination: Place, verify: bool, report
             f"copy stream {source} to {destination}: its layout is posix, so its data are files in the "
             "pool's directory, and there is none: copy it to a pool on a file system",
         ) from error
-    moved = _core.stream_record(
-        _core.moved_record(stream.record, stream.destination._handle, stream.firsts, stream.steps),
-        str(destination),
-    )
-    for before, after in zip(folders, (one["directory"] for one in moved["segments"]), strict=True):
+    for before, after in _folders(stream, destination):
         for name in _core.stream_files(source.pool, before):
             with (
                 contextlib.closing(_core.StreamFile(source.pool, before, name)) as old,
@@ -44,7 +39,40 @@ def copy(stream: Stream, source: Place, destination: Place, verify: bool, report
                 report.expect(old.size() * (2 if verify else 1))
                 _copy_file(old, new, report)
                 if verify:
-                    _compare(old, new, report)
+                    try:
+                        _compare(old, new, report)
+                    except Error:
+                        new.remove()  # the next run copies it again
+                        raise
+
+
+def compare(stream: Stream, source: Place, destination: Place, report: Report) -> None:
+    """A copy that is there. DER_CSUM: the first difference."""
+    for before, after in _folders(stream, destination):
+        names, there = (
+            sorted(_core.stream_files(*one)) for one in ((source.pool, before), (destination.pool, after))
+        )
+        if names != there:
+            raise differs(f"stream {source}", "the names of its files")
+        for name in names:
+            with (
+                contextlib.closing(_core.StreamFile(source.pool, before, name)) as old,
+                contextlib.closing(_core.StreamFile(destination.pool, after, name)) as new,
+            ):
+                if old.size() != new.size():
+                    raise differs(f"file {old.path}", "their sizes")
+                report.expect(old.size())
+                _compare(old, new, report)
+
+
+def _folders(stream: Stream, destination: Place) -> list[tuple[str, str]]:
+    """Of each segment that has files, in the source and in the copy."""
+    moved = _core.stream_record(
+        _core.moved_record(stream.record, stream.destination._handle, stream.firsts, stream.steps),
+        str(destination),
+    )
+    pairs = zip(stream.told["segments"], moved["segments"], strict=True)
+    return [(old["directory"], new["directory"]) for old, new in pairs if old["directory"]]
 
 
 def _copy_file(old: _core.StreamFile, new: _core.StreamFile, report: Report) -> None:
@@ -61,7 +89,6 @@ def _compare(old: _core.StreamFile, new: _core.StreamFile, report: Report) -> No
     at = 0
     while piece := new.read(at, PIECE):
         if piece != old.read(at, len(piece)):
-            new.remove()  # the next run copies it again
             raise differs(f"file {old.path}", f"the piece at byte {at}")
         at += len(piece)
         report.was_compared(len(piece))

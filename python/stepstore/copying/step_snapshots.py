@@ -6,10 +6,17 @@ snapshot of its own, and the step's key gets its epoch. In the end the objects a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from stepstore import _core
-from stepstore.copying.objects import Moved, copy_array, copy_key_value
+from stepstore.copying.objects import (
+    Moved,
+    compare_array,
+    compare_key_value,
+    copy_array,
+    copy_key_value,
+    differs,
+)
 from stepstore.copying.plan import Item, Stream, make_snapshot, open_copied
 from stepstore.kinds import STEPS_HI, type_of, user_half
 from stepstore.store import Container
@@ -28,12 +35,7 @@ def replay(
 ) -> None:
     """source: as it is now, which has the snapshots; then: as it is copied."""
     for number, segment in enumerate(stream.told["segments"]):
-        first, end = segment["first"], segment["first"] + segment["numbers"]
-        own = [
-            item
-            for item in items
-            if item.over and user_half(item.source) == STEPS_HI and first <= item.source.lo < end
-        ]
+        own = _of_segment(items, segment)
         side = segment["side"]
         with (
             then.key_value(side, read_only=True) as old,
@@ -47,6 +49,45 @@ def replay(
                             _copy_as_it_was(at_step, destination, own, moved)
                         epoch = make_snapshot(destination, f"steps {stream.firsts[number]} {step}")
                     new[_key(step)] = _core.encode_step_snapshot(step, epoch, gone)
+
+
+def compare(
+    source: Container,
+    then: Container,
+    destination: Container,
+    stream: Stream,
+    items: list[Item],
+    moved: Moved,
+) -> None:
+    """The steps of a copy that is there. DER_CSUM: the first difference."""
+    for number, segment in enumerate(stream.told["segments"]):
+        side = segment["side"]
+        with (
+            then.key_value(side, read_only=True) as old,
+            destination.key_value(stream.new_id_of(number, side), read_only=True) as new,
+        ):
+            if _steps(old) != _steps(new):
+                raise differs(f"stream {stream.name}", "the numbers of its steps")
+            for step in _steps(old):
+                (epoch, gone), (its, its_gone) = (
+                    _core.step_snapshot(one[_key(step)], step) for one in (old, new)
+                )
+                if gone != its_gone:
+                    raise differs(f"stream {stream.name}", f"step {step}")
+                if not gone:
+                    with source.at_snapshot(epoch) as before, destination.at_snapshot(its) as after:
+                        for item in _of_segment(items, segment):
+                            _compare_as_it_was(before, after, item, f"step {step} of {stream.name}", moved)
+
+
+def _of_segment(items: list[Item], segment: dict[str, Any]) -> list[Item]:
+    """What holds the metadata of each step after the other."""
+    first, end = segment["first"], segment["first"] + segment["numbers"]
+    return [
+        item
+        for item in items
+        if item.over and user_half(item.source) == STEPS_HI and first <= item.source.lo < end
+    ]
 
 
 def _copy_as_it_was(source: Container, destination: Container, items: list[Item], moved: Moved) -> None:
@@ -63,6 +104,21 @@ def _copy_as_it_was(source: Container, destination: Container, items: list[Item]
                 open_copied(destination, item, item.destination, make=array) as copied,
             ):
                 copy_array(array, copied, moved, over=True)
+
+
+def _compare_as_it_was(source: Container, copy: Container, item: Item, what: str, moved: Moved) -> None:
+    if type_of(item.source) == "key_value":
+        with (
+            source.key_value(item.source, read_only=True) as old,
+            copy.key_value(item.destination, read_only=True) as new,
+        ):
+            compare_key_value(old._handle, new._handle, item.keep, what, moved)
+    else:
+        with (
+            open_copied(source, item, item.source) as array,
+            open_copied(copy, item, item.destination) as its,
+        ):
+            compare_array(array, its, what, moved)
 
 
 def _key(step: int) -> str:

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from stepstore.errors import DER_CANCELED, Error
+from stepstore.errors import DER_CANCELED, DER_CSUM, DER_EXIST, Error
 from stepstore.store import ObjectId
 
 
@@ -58,6 +58,26 @@ class Report:
     def note(self, text: str) -> None:
         if text not in self.notes:
             self.notes.append(text)
+
+
+def make_or_compare(
+    make: Callable[[], None], compare: Callable[[], None], other: Callable[[Error], Error] | None = None
+) -> bool:
+    """Whether something was made. False: it was there already, and is the same as the source. If it differs,
+    the error is what other makes of the difference, else the DER_EXIST of make."""
+    try:
+        make()
+    except Error as error:
+        if error.code != DER_EXIST:
+            raise
+        try:
+            compare()
+        except Error as difference:
+            if other and difference.code == DER_CSUM:  # else it is an unfinished copy, say, and no stream yet
+                raise other(difference) from error
+            raise error from difference
+        return False
+    return True
 
 
 @dataclass(frozen=True)

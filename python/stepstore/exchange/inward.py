@@ -13,8 +13,8 @@ import numpy as np
 
 from stepstore.copying import bp
 from stepstore.copying.at_work import make_stream
-from stepstore.copying.task import Options, Place, Report
-from stepstore.errors import DER_CSUM, DER_EXIST, DER_INVAL, DER_NONEXIST, Error
+from stepstore.copying.task import Options, Place, Report, make_or_compare
+from stepstore.errors import DER_INVAL, DER_NONEXIST, Error
 from stepstore.exchange.formats import BP, TABLES, format_of
 from stepstore.exchange.table import (
     Array,
@@ -60,22 +60,21 @@ class Import:
         if not self.source.exists():
             raise Error(DER_NONEXIST, f"{self.source}: there is no such file")
         job = self._job()
+
+        def compare() -> None:
+            self.report.expect(job.size)
+            job.compare(self.destination, self.report)
+
+        def other(difference: Error) -> Error:
+            return holds_other(f"import {self.source} to {self.destination}", difference)
+
         try:
+            if not self.replace:
+                return make_or_compare(job.run, compare, other)
             job.run()
-        except Error as error:
-            if error.code != DER_EXIST or self.replace:
-                raise
-            try:
-                self.report.expect(job.size)
-                job.compare(self.destination, self.report)
-            except Error as other:
-                if not isinstance(other, Different) and other.code != DER_CSUM:
-                    raise error from other  # an unfinished copy, say, and no stream yet
-                raise holds_other(f"import {self.source} to {self.destination}", other) from error
-            return False
+            return True
         finally:
             job.close()
-        return True
 
     def _job(self) -> _BpJob | _TableJob:
         name = format_of(str(self.source), self.format)
@@ -105,7 +104,7 @@ class _BpJob:
             )
 
     def run(self) -> None:
-        bp.copy(self._task.source, self._task.destination, self._task.options, self._task.report)
+        bp.make_copy(self._task.source, self._task.destination, self._task.options, self._task.report)
 
     def compare(self, place: Place, report: Report) -> None:
         bp.compare(self._task.source, place, report)
