@@ -36,13 +36,13 @@ ELSEWHERE = {
     "docs/arrays.md": "install.arrays builds with pkg-config and CMake so; fortran.* run the programs",
     "docs/fdb.md": "cli.demo_fields runs the demo; the others build from sources",
     "docs/design/nodes-bed.md": "nodes.* use the bed",
-    "CONTRIBUTING.md": "no test: they build and test this project",
+    "CONTRIBUTING.md": "docs.commands parses them: they build and test this project",
     "docs/adios2.md": "no test: mpirun of the reader's program; plugins.* and steps.* run the settings",
-    "docs/benchmarks/data.md": "no test: a benchmark that takes minutes",
-    "docs/ceph.md": "no test: an administrator's commands on a cluster, and jobs of Slurm",
-    "docs/cli.md": "no test: forms of commands; cli.* run each command",
-    "docs/moving.md": "no test: six kinds of sources, one on a DAOS system; cli.copy* run the others",
-    "docs/nodes.md": "no test: several machines, and a job of Slurm; nodes.* run such jobs",
+    "docs/benchmarks/data.md": "docs.commands parses it: a benchmark that takes minutes",
+    "docs/ceph.md": "docs.commands parses ours; no test: an administrator's commands, and jobs of Slurm",
+    "docs/cli.md": "docs.commands parses them; cli.* run each command",
+    "docs/moving.md": "docs.commands parses them; cli.copy* and cli.exchange run such",
+    "docs/nodes.md": "docs.commands parses ours; several machines, and Slurm: nodes.* run such jobs",
 }
 COMMANDS = r"^\s*(stepstore|make|mpirun|python|pip|export|cmake|eval|import|fdb-)\b"
 
