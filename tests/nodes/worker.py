@@ -13,6 +13,7 @@ import faulthandler
 import importlib.util
 import json
 import os
+import select
 import subprocess
 import sys
 import traceback
@@ -45,6 +46,11 @@ class Worker:
         if "error" in told:
             raise RuntimeError(f"on {self.machine.name}: {told['error']}")
         return told["result"]
+
+    def has_told(self) -> bool:
+        """There is something to take: a result, an exception, or the end of the process."""
+        assert self.process.stdout is not None
+        return bool(select.select([self.process.stdout], [], [], 0)[0])
 
     def call(self, function: str, *arguments: Any) -> Any:
         self.send(function, *arguments)
