@@ -10,6 +10,9 @@ Two cases, each written by all ranks of all machines and then read by as many:
 Both engines run in turn in each round, and each is first in every other one. Prints milliseconds, the median
 of the rounds, and the ratio of our time to BP5's. Stepstore syncs each step, BP5 syncs nothing.
 
+What the file system itself takes is measured in the same rounds: as many processes write and sync blocks of
+1 MiB, and read them. The lines "bare" have that in place of our time, of the slowest process.
+
 It needs what a bed needs (bed.py), and a build of the project with an MPI build of ADIOS2.
 """
 
@@ -23,6 +26,7 @@ import sys
 from pathlib import Path
 
 from bed import Bed, built
+from worker import Worker, together
 
 build = built("stepstore-bench-steps", "bin")
 if build is None:
@@ -35,6 +39,7 @@ from stepstore.lab.benchmarks.mpi import door_variables, engine  # noqa: E402
 from stepstore.lab.benchmarks.report import Case, report  # noqa: E402
 
 GOAL = 0.5
+BARE = Path(__file__).with_name("bare_actions.py")
 PER_STEP, ONCE = "ms per step", "ms"
 
 
@@ -48,10 +53,38 @@ class Benchmark:
         times = {}
         for peer in (True, False) if number % 2 else (False, True):
             times[peer] = {**self.e3sm(number, peer), **self.blocks(number, peer)}
-            self.bed["A"].run(["sh", "-c", f"rm -rf {self.bed.shared}/*"])
+            self.clear()
+        for name, (side, took) in self.bare().items():
+            self.cases.setdefault(name, Case(name, PER_STEP)).add(took, times[True][side])
+        self.clear()
         for name, ours in times[False].items():
             unit, goal = (PER_STEP, GOAL) if name.endswith(" step") else (ONCE, None)
             self.cases.setdefault(name, Case(name, unit, goal=goal)).add(ours, times[True][name])
+
+    def clear(self) -> None:
+        self.bed["A"].run(["sh", "-c", f"rm -rf {self.bed.shared}/*"])
+
+    def bare(self) -> dict[str, tuple[str, float]]:
+        """By the name of the case: that of BP5's, and milliseconds."""
+        machines = [machine for machine in self.bed.machines for _ in range(self.given.ranks)]
+        workers = [Worker(machine, BARE) for machine in machines]
+        steps = self.given.steps
+
+        def slowest(function: str, file: str, flag: bool) -> float:
+            files = [self.bed.shared / f"{file}-{number}" for number in range(len(workers))]
+            return max(map(float, together(workers, function, [(path, steps, flag) for path in files])))
+
+        writer, reader = "1 MiB blocks, writer step", "1 MiB blocks, reader step"
+        try:
+            return {
+                "1 MiB, bare write": (writer, slowest("write_blocks", "alone", False)),
+                "1 MiB, bare write, then metadata": (writer, slowest("write_blocks", "both", True)),
+                "1 MiB, bare read": (reader, slowest("read_blocks", "alone", True)),
+                "1 MiB, bare read of what may be kept": (reader, slowest("read_blocks", "both", False)),
+            }
+        finally:
+            for worker in workers:
+                worker.kill()
 
     def run(self, *command: str | Path) -> str:
         environment = {**os.environ, **door_variables()}

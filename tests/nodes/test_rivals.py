@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,12 @@ ACTIONS = Path(__file__).with_name("rival_actions.py")
 PATIENCE = 120.0
 
 
-def wait(what: str, ready: object) -> None:
+def wait(what: str, ready: Callable[[], bool], *workers: Worker) -> None:
+    """Until it is ready. A worker that ends its call before has an exception to tell."""
     end = time.monotonic() + PATIENCE
-    while not ready():  # type: ignore[operator]
+    while not ready():
+        for worker in workers:
+            assert not worker.has_told() or ready(), worker.take()
         assert time.monotonic() < end, what
         time.sleep(0.01)
 
@@ -40,7 +44,7 @@ def test_of_two_writers_one_has_the_stream(
             told = [tmp_path / f"told-{round_}-{who}" for who in range(2)]
             for who, worker in enumerate((a, b)):
                 worker.send("rival", stream, append, who, told[who], enough)
-            wait("nobody was refused", lambda told=told: any(one.exists() for one in told))
+            wait("nobody was refused", lambda told=told: any(one.exists() for one in told), a, b)
             enough.touch()
             counts = [worker.take() for worker in (a, b)]
             assert min(counts) == -1 < max(counts), counts
@@ -62,7 +66,7 @@ def test_a_writer_that_stood_still_for_too_long_destroys_nothing(passthrough: Be
         stream, told = f"{pool}/box/stream-{round_}", tmp_path / f"told-{round_}"
         with Worker(a, ACTIONS) as old, Worker(b, ACTIONS) as new:
             old.send("write_until_error", stream, 0, told, 1)
-            wait("it writes", lambda told=told: acknowledged(told) > 3)
+            wait("it writes", lambda told=told: acknowledged(told) > 3, old)
             time.sleep(dice.random() * 0.2)
             a.pause_mount("coherent")
             try:
