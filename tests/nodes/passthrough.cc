@@ -17,6 +17,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
@@ -34,6 +35,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <thread>
 #include <unistd.h>
 #include <utility>
 #include <vector>
@@ -109,10 +111,13 @@ struct Node {
     dev_t device = 0;
     ino_t inode = 0;
     uint64_t lookups = 0; // that the kernel has not forgotten
+    fuse_ino_t parent = 0;
+    std::string name; // there, the last that was looked up
 };
 std::mutex nodes_lock;
 std::map<std::pair<dev_t, ino_t>, std::unique_ptr<Node>> nodes; // guarded by nodes_lock
 Node root;
+rlim_t many_nodes = 0;
 
 Node& node_of(fuse_ino_t number)
 {
@@ -153,10 +158,30 @@ int find(fuse_ino_t parent, const char* name, fuse_entry_param& entry)
     if (node)
         close(fd);
     else
-        node = std::make_unique<Node>(Node{fd, entry.attr.st_dev, entry.attr.st_ino, 0});
+        node = std::make_unique<Node>(Node{fd, entry.attr.st_dev, entry.attr.st_ino, 0, 0, {}});
     node->lookups++;
+    node->parent = parent;
+    node->name = name;
     entry.ino = reinterpret_cast<fuse_ino_t>(node.get());
     return 0;
+}
+
+// The kernel keeps a name as long as it has memory, also of a file that another machine has removed. So that
+// descriptors do not run out, it is told to drop such names once there are many nodes. Then it forgets them.
+void drop_removed(fuse_session* session)
+{
+    std::vector<std::pair<fuse_ino_t, std::string>> removed;
+    {
+        std::lock_guard guard(nodes_lock);
+        if (nodes.size() < many_nodes) return;
+        for (const auto& [inode, node] : nodes) {
+            struct stat found = {};
+            if (fstat(node->fd, &found) == 0 && found.st_nlink == 0)
+                removed.emplace_back(node->parent, node->name);
+        }
+    }
+    for (const auto& [parent, name] : removed) // may wait for a request, so without the lock
+        fuse_lowlevel_notify_inval_entry(session, parent, name.data(), name.size());
 }
 
 void reply_found(fuse_req_t request, fuse_ino_t parent, const char* name)
@@ -582,9 +607,16 @@ int serve(const char* mountpoint)
     int status = 1;
     if (fuse_set_signal_handlers(session) == 0) {
         if (fuse_session_mount(session, mountpoint) == 0) {
+            std::jthread sweeper([session](const std::stop_token& stop) {
+                while (!stop.stop_requested()) {
+                    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+                    drop_removed(session);
+                }
+            });
             fuse_loop_config* threads = fuse_loop_cfg_create();
             status = fuse_session_loop_mt(session, threads);
             fuse_loop_cfg_destroy(threads);
+            sweeper = {}; // before the session ends
             fuse_session_unmount(session);
         }
         fuse_remove_signal_handlers(session);
@@ -614,6 +646,7 @@ int main(int argc, char** argv)
     getrlimit(RLIMIT_NOFILE, &files);
     files.rlim_cur = files.rlim_max;
     setrlimit(RLIMIT_NOFILE, &files);
+    many_nodes = files.rlim_cur / 2;
     root.fd = open(argv[1], O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (root.fd < 0 || !open_counts(argv[3])) {
         fprintf(stderr, "passthrough: %s and %s: %s\n", argv[1], argv[3], strerror(errno));
