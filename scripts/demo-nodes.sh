@@ -83,6 +83,7 @@ done
 wait "$simulation" || die "the simulation failed: $demo/killed/simulation.log"
 grep '^gray-scott:' "$demo/killed/simulation.log" || true
 report same "$demo/bp5" "$demo/killed" || status=$?
+say "a check of the pool, which may tell of temporary files of the killed machine:"
 "${observe[@]}" "${stepstore[@]}" pool check "$shared/killed" || status=$?
 say "demo: done in $((SECONDS - SCRIPT_START)) s"
 exit "$status"

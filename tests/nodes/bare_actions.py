@@ -9,7 +9,7 @@ METADATA = BLOCK[:4096]
 
 
 def write_blocks(path: str, steps: int, with_metadata: bool) -> float:
-    """Writes a block and syncs it. With metadata: and then these, in another file, as a pool in files must."""
+    """Writes a block and syncs it. With metadata: and then these, in another file, as in a pool in files."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     files = [(os.open(path, flags), BLOCK)]
     if with_metadata:

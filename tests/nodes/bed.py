@@ -539,7 +539,7 @@ def main() -> int:
             owner=given.owner,
         )
         bed.start()
-        print(f"{' '.join(machine.name for machine in bed.machines)} share {bed.shared}")
+        print(f"machines {', '.join(machine.name for machine in bed.machines)} share {bed.shared}")
         return 0
     bed = Bed.at(given.directory)
     if given.command == "run":

@@ -72,7 +72,8 @@ private:
         case Life::elsewhere:
             return find(Severity::info, pool_,
                         "temporary files of " + owner->text() + ", which cannot be seen from here",
-                        "if it has ended, check the pool on its host, or remove " + directory);
+                        "if it has ended, check the pool on its host; after a restart of that host, remove " +
+                            directory);
         }
     }
 
