@@ -14,6 +14,9 @@ def write_blocks(path: str, steps: int, with_metadata: bool) -> float:
     files = [(os.open(path, flags), BLOCK)]
     if with_metadata:
         files.append((os.open(f"{path}.metadata", flags), METADATA))
+    for fd, data in files:  # as long as it will be: no step waits for a metadata server
+        os.ftruncate(fd, steps * len(data))
+        os.fsync(fd)
     begin = time.monotonic()
     for step in range(steps):
         for fd, data in files:
