@@ -189,6 +189,43 @@ struct KeyFilter {
     char delimiter = '\0';
 };
 
+// What an akey holds: one value, or an array of records that have one size (DAOS_IOD_SINGLE, DAOS_IOD_ARRAY).
+enum class AkeyType : std::uint8_t { single, array };
+
+// What an update does to one akey.
+struct AkeyUpdate {
+    Bytes akey; // 1 byte to 1 MiB
+    AkeyType type = AkeyType::single;
+    // Bytes of the value, or of a record. 0: removes the value, or the records of the ranges.
+    std::uint64_t record_size = 0;
+    // Of an array, in records; they do not overlap. `memory` has their bytes, taken in order.
+    std::span<const Range> ranges;
+    std::span<const Bytes> memory;
+    Condition condition = Condition::none; // of the akey; not must_equal
+};
+
+// What a fetch reads of one akey.
+struct AkeyFetch {
+    Bytes akey;
+    AkeyType type = AkeyType::single;
+    // In: bytes of a record, 0: not known. Out: of a record, or of the value; 0: there is no such akey.
+    std::uint64_t record_size = 0;
+    std::span<const Range> ranges; // of an array, in records
+    // Room, filled in order. None: only the size is looked up.
+    std::span<const MutableBytes> memory;
+    bool must_exist = false;
+    // Out: bytes that were stored, and so are in memory. Records of the ranges that are not are zeros there.
+    std::uint64_t bytes = 0;
+    // Where not nullptr, out: the parts of the ranges that are stored, in their order; neighbours are joined.
+    std::vector<Range>* stored = nullptr;
+};
+
+// A part of an array under an akey that one update wrote.
+struct StoredExtent {
+    Range records;
+    Epoch birth = 0; // of the update
+};
+
 // Where a listing goes on; lives in the caller's daos_anchor_t (104 bytes of its buffer).
 struct ListPosition {
     std::uint32_t target = 0;
@@ -265,6 +302,34 @@ public:
     virtual void array_punch(const ObjectId& oid, const ArrayAttributes& attributes,
                              std::span<const Range> ranges) = 0;
     virtual Epoch last_update(const ObjectId& oid, Epoch epoch = latest) = 0; // 0: never written
+
+    // ---- objects in general, which have values under a dkey and an akey. Key-value objects and arrays are
+    // such objects with one akey, "0". The dkeys of an array are the numbers of its chunks plus 1, as 8 bytes
+    // big-endian, and dkey 0 has its attributes. An array of records ends at 2^63 bytes.
+    // Pools in files: DER_NOTSUPPORTED.
+    //
+    // All of an update is seen at once, or nothing of it. By the conditions: DER_EXIST, DER_NONEXIST.
+    // DER_INVAL: the akey has the other type, or records of another size.
+    virtual void akey_update(const ObjectId& oid, Bytes dkey, std::span<const AkeyUpdate> updates,
+                             Condition of_dkey = Condition::none) = 0;
+    // All at one moment. DER_REC2BIG: there is memory, and too little; record_size is set. DER_NONEXIST: by
+    // must_exist, of an akey or of the dkey.
+    virtual void akey_fetch(const ObjectId& oid, Bytes dkey, std::span<AkeyFetch> fetches,
+                            Epoch epoch = latest, bool dkey_must_exist = false) = 0;
+    // Removes these akeys at once; none: the dkey. must_exist: DER_NONEXIST where one is not there, and
+    // nothing is removed.
+    virtual void akey_punch(const ObjectId& oid, Bytes dkey, std::span<const Bytes> akeys,
+                            bool must_exist = false) = 0;
+    // Each dkey once, in an order of their bytes on each target; as kv_list().
+    virtual void dkey_list(const ObjectId& oid, ListPosition& position, FunctionRef<bool(Bytes dkey)> each,
+                           Epoch epoch = latest) = 0;
+    // In the order of their bytes.
+    virtual void akey_list(const ObjectId& oid, Bytes dkey, ListPosition& position,
+                           FunctionRef<bool(Bytes akey, AkeyType type)> each, Epoch epoch = latest) = 0;
+    // The extents of an array that have records in `within`, ascending, cut to it, and the size of its
+    // records; 0: there is no such array. It ends when `each` returns false.
+    virtual std::uint64_t extent_list(const ObjectId& oid, Bytes dkey, Bytes akey, const Range& within,
+                                      FunctionRef<bool(const StoredExtent&)> each, Epoch epoch = latest) = 0;
 
     // ---- any object
     virtual void
