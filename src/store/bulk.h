@@ -38,6 +38,16 @@ private:
     std::span<const MutableBytes> pieces_;
 };
 
+// Bytes that pieces of memory have together.
+template <class Memory>
+std::uint64_t room_in(std::span<const Memory> memory)
+{
+    std::uint64_t room = 0;
+    for (const Memory& piece : memory)
+        room += piece.size();
+    return room;
+}
+
 // A bulk payload, copied out of the transaction that found it.
 struct BulkSource {
     ExtentRef extent;

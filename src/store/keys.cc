@@ -30,17 +30,20 @@ bool KeyBuffer::make_successor()
 
 StoredKey::StoredKey(Bytes key) : size(key.size())
 {
-    if (key.size() <= max_short_key) {
+    if (key.size() <= max_short_key)
         std::memcpy(bytes.data(), key.data(), key.size());
-        return;
-    }
-    std::memcpy(bytes.data(), key.data(), max_short_key);
+    else
+        *this = StoredKey(key.first(max_short_key), key);
+}
+
+StoredKey::StoredKey(Bytes shown, Bytes key) : size(max_stored_key)
+{
+    std::memcpy(bytes.data(), shown.data(), max_short_key);
     ChecksumStream salted;
     salted.update(as_bytes("stepstore"));
     salted.update(key);
     store_big(bytes.data() + max_short_key, checksum(key));
     store_big(bytes.data() + max_short_key + 8, salted.digest());
-    size = max_stored_key;
 }
 
 bool parse_key(Bytes key, ParsedKey& parsed)

@@ -132,11 +132,14 @@ inline constexpr std::size_t max_short_key = 80;
 inline constexpr std::size_t max_stored_key = 96;
 inline constexpr std::size_t max_key_length = 1 << 20;
 struct StoredKey {
+    StoredKey() = default; // of no key
     explicit StoredKey(Bytes key);
+    // Of a long key, with what is stored of it before its digest: max_short_key bytes.
+    StoredKey(Bytes shown, Bytes key);
     bool is_long() const { return size == max_stored_key; }
     Bytes view() const { return {bytes.data(), size}; }
-    std::array<std::byte, max_stored_key> bytes;
-    std::size_t size;
+    std::array<std::byte, max_stored_key> bytes; // not initialised: only `size` of them are read
+    std::size_t size = 0;
 };
 
 // A record's key, taken apart.

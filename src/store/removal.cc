@@ -324,6 +324,11 @@ void note_removal(const ObjectAccess& object, WriteTransaction& transaction, con
     record.encode(key.view(), transaction.reserve(key.view(), record.stored_size()));
 }
 
+void clear_chunk(const ObjectAccess& object, const ReplicaSet& set, std::uint64_t chunk)
+{
+    clear_group(object, set, {chunk, 0}, {chunk, UINT64_MAX});
+}
+
 void finish_removal(const ObjectAccess& object, const Removal& removal)
 {
     if (removal.whole) {

@@ -80,6 +80,9 @@ const char* parse_note(const Record& record, std::optional<Removal>& note);
 // Does what its process has left undone.
 void finish_removal(const ObjectAccess& object, const Removal& removal);
 
+// Takes a chunk out of the live view, in as many transactions as it needs. Nothing refers to it any more.
+void clear_chunk(const ObjectAccess& object, const ReplicaSet& set, std::uint64_t chunk);
+
 // For one write to an array: finishes the removal that was left, if there is one. The write has been carried
 // out by then, so what goes wrong here is left to the next one.
 class LeftRemoval {

@@ -189,9 +189,6 @@ struct KeyFilter {
     char delimiter = '\0';
 };
 
-// What an akey holds: one value, or an array of records that have one size (DAOS_IOD_SINGLE, DAOS_IOD_ARRAY).
-enum class AkeyType : std::uint8_t { single, array };
-
 // What an update does to one akey.
 struct AkeyUpdate {
     Bytes akey; // 1 byte to 1 MiB

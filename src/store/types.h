@@ -25,6 +25,9 @@ struct ObjectId {
     friend auto operator<=>(const ObjectId&, const ObjectId&) = default;
 };
 
+// What an akey holds: one value, or an array of records that have one size (DAOS_IOD_SINGLE, DAOS_IOD_ARRAY).
+enum class AkeyType : std::uint8_t { single, array };
+
 // process: an acknowledged update survives the death of any process. power: it survives a power failure.
 enum class Durability : std::uint8_t { process, power };
 

@@ -22,6 +22,9 @@
 
 namespace stepstore::store {
 
+// Where every array ends, in bytes.
+inline constexpr std::uint64_t farthest = std::uint64_t{1} << 63;
+
 // An array's shape in bytes, checked. DER_INVAL, DER_OVERFLOW.
 struct ArrayShape {
     ArrayShape(const ObjectAccess& object, const ArrayAttributes& attributes);
@@ -55,6 +58,8 @@ public:
     // The pieces of each group of targets that has some, as Target::at_once() does it.
     void for_each_group(const ObjectAccess& object,
                         FunctionRef<void(unsigned group, std::span<const Piece<Memory>>)> each) const;
+
+    std::span<const Piece<Memory>> pieces() const { return pieces_; }
 
     std::uint64_t bytes = 0;
     std::uint64_t highest = 0; // the greatest end of a range, in bytes

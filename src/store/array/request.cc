@@ -7,8 +7,6 @@ namespace stepstore::store {
 
 namespace {
 
-constexpr std::uint64_t farthest = std::uint64_t{1} << 63;
-
 std::string named(const ObjectAccess& object)
 {
     return "pool " + object.path + ", array " + text(object.oid);
@@ -57,9 +55,7 @@ template <class Memory>
 Request<Memory>::Request(const ObjectAccess& object, const ArrayShape& shape, std::span<const Range> ranges,
                          std::span<const Memory> memory)
 {
-    std::uint64_t given = 0;
-    for (const Memory& one : memory)
-        given += one.size();
+    const std::uint64_t given = room_in(memory);
     std::uint64_t pieces = 0;
     std::uint64_t first = 0; // byte of the last range that is not empty
     for (const Range& range : ranges) {

@@ -281,6 +281,47 @@ std::unique_ptr<Waiter> FilesContainer::kv_watch(const ObjectId&, Bytes)
 
 // ---- any object
 
+// ---- objects of dkeys and akeys: an update of several akeys is whole or nothing, and files are not
+
+void FilesContainer::refuse_akeys(const ObjectId& oid) const
+{
+    fail(DER_NOTSUPPORTED, "pool " + place_->path() + ", " + named(oid) +
+                               ": a pool in files has key-value objects and arrays, read and written by "
+                               "their own calls. Objects of dkeys and akeys need a pool in LMDB or on Ceph");
+}
+
+void FilesContainer::akey_update(const ObjectId& oid, Bytes, std::span<const AkeyUpdate>, Condition)
+{
+    refuse_akeys(oid);
+}
+
+void FilesContainer::akey_fetch(const ObjectId& oid, Bytes, std::span<AkeyFetch>, Epoch, bool)
+{
+    refuse_akeys(oid);
+}
+
+void FilesContainer::akey_punch(const ObjectId& oid, Bytes, std::span<const Bytes>, bool)
+{
+    refuse_akeys(oid);
+}
+
+void FilesContainer::dkey_list(const ObjectId& oid, ListPosition&, FunctionRef<bool(Bytes)>, Epoch)
+{
+    refuse_akeys(oid);
+}
+
+void FilesContainer::akey_list(const ObjectId& oid, Bytes, ListPosition&, FunctionRef<bool(Bytes, AkeyType)>,
+                               Epoch)
+{
+    refuse_akeys(oid);
+}
+
+std::uint64_t FilesContainer::extent_list(const ObjectId& oid, Bytes, Bytes, const Range&,
+                                          FunctionRef<bool(const StoredExtent&)>, Epoch)
+{
+    refuse_akeys(oid);
+}
+
 void FilesContainer::punch(const ObjectId& oid)
 {
     pool_->require_write("punch");

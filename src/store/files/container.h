@@ -66,6 +66,18 @@ public:
                      std::span<const Range> ranges) override;
     Epoch last_update(const ObjectId& oid, Epoch epoch) override;
 
+    void akey_update(const ObjectId& oid, Bytes dkey, std::span<const AkeyUpdate> updates,
+                     Condition of_dkey) override;
+    void akey_fetch(const ObjectId& oid, Bytes dkey, std::span<AkeyFetch> fetches, Epoch epoch,
+                    bool dkey_must_exist) override;
+    void akey_punch(const ObjectId& oid, Bytes dkey, std::span<const Bytes> akeys, bool must_exist) override;
+    void dkey_list(const ObjectId& oid, ListPosition& position, FunctionRef<bool(Bytes dkey)> each,
+                   Epoch epoch) override;
+    void akey_list(const ObjectId& oid, Bytes dkey, ListPosition& position,
+                   FunctionRef<bool(Bytes akey, AkeyType type)> each, Epoch epoch) override;
+    std::uint64_t extent_list(const ObjectId& oid, Bytes dkey, Bytes akey, const Range& within,
+                              FunctionRef<bool(const StoredExtent&)> each, Epoch epoch) override;
+
     void punch(const ObjectId& oid) override;
     std::vector<ObjectId> objects(Epoch epoch) override;
     bool holds(const ObjectId& oid, Epoch epoch) override;
@@ -74,6 +86,7 @@ private:
     std::string named(const ObjectId& oid) const; // for messages
     Keys keys_of(const ObjectId& oid, const ObjectEntry& entry) const;
     void require_latest(Epoch epoch) const;
+    [[noreturn]] void refuse_akeys(const ObjectId& oid) const; // DER_NOTSUPPORTED
     bool update(const ObjectId& oid, Bytes key, std::optional<Bytes> value, const Precondition& condition,
                 Replaced* replaced);
     // The file of an array that is still its own. nullptr: there is none.

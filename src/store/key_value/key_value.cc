@@ -5,6 +5,7 @@
 // commit the replaced extent is released. A death after the append leaves bytes that nothing refers to; one
 // after the commit, bytes that nothing refers to any more: check gives both back.
 #include "store/bulk.h"
+#include "store/key_value/place.h"
 #include "store/object.h"
 #include "store/removal.h"
 #include "store/versioned.h"
@@ -14,109 +15,6 @@
 namespace stepstore::store {
 
 namespace {
-
-constexpr std::uint64_t max_value = std::uint64_t{1} << 40;
-
-void require_key(const ObjectAccess& object, Bytes key)
-{
-    if (key.empty()) fail(DER_INVAL, object.name() + ": the key is empty: give at least one byte");
-    if (key.size() > max_key_length) {
-        fail(DER_KEY2BIG, object.name() + ": a key of " + std::to_string(key.size()) +
-                              " bytes: at most 1,048,576 are possible");
-    }
-}
-
-// Of one key on its targets.
-struct KeyPlace {
-    KeyPlace(const ObjectAccess& object, Bytes key)
-        : stored(key), live(object.prefix(Space::live, Kind::keyvalue).add(stored.view())), key(key),
-          set(object.placement.group(object.placement.group_of(key)))
-    {
-    }
-    Bytes long_key() const { return stored.is_long() ? key : Bytes{}; }
-    // False when the record is of another key with the same digest.
-    bool is_of_key(const Record& record) const { return equal(record.long_key, long_key()); }
-
-    StoredKey stored;
-    KeyBuffer live;
-    Bytes key;
-    ReplicaSet set;
-};
-
-enum class Presence { absent, present, damaged };
-
-// The live record of a key, on one target.
-Presence find_live(const ObjectAccess& object, const KeyPlace& place, ReadTransaction& transaction,
-                   Bytes& value, Record& record)
-{
-    if (!transaction.get(place.live.view(), value)) return Presence::absent;
-    if (parse_record(place.live.view(), value, record) != nullptr) return Presence::damaged;
-    if (!place.is_of_key(record)) {
-        fail(DER_KEY2BIG, object.name() + ", key " + quoted(place.key) +
-                              ": another key has the same first 80 bytes and the same 128-bit digest: change "
-                              "the key, or shorten it to 80 bytes");
-    }
-    return Presence::present;
-}
-
-// The same for an update, which puts a record under a damaged key back first.
-Presence find_to_update(const ObjectAccess& object, const KeyPlace& place, WriteTransaction& transaction,
-                        Bytes& value, Record& record)
-{
-    const Presence presence = find_live(object, place, transaction, value, record);
-    if (presence == Presence::present || !put_back(transaction, place.live.view())) return presence;
-    return find_live(object, place, transaction, value, record);
-}
-
-// A key that is not there may be one whose stored form was damaged.
-void require_absence(const ObjectAccess& object, const KeyPlace& place, unsigned target,
-                     ReadTransaction& transaction)
-{
-    if (const char* reason = damage_at_miss(transaction, place.live.view()))
-        object.damaged_beside(target, "key " + quoted(place.key), reason);
-}
-
-bool has_value(const Record& record, Bytes value)
-{
-    if (record.length != value.size()) return false;
-    if (record.type != RecordType::bulk) return equal(record.payload, value);
-    std::vector<std::byte> sums;
-    append_block_sums({&value, 1}, record.block_shift, sums);
-    return equal(record.sums, sums);
-}
-
-// Of what an update found on the key's first target.
-void require_condition(const ObjectAccess& object, const KeyPlace& place, const Precondition& condition,
-                       Presence presence, const Record& record, WriteTransaction& transaction)
-{
-    const unsigned target = place.set.targets[0];
-    const bool needed = condition.what == Condition::must_exist || condition.what == Condition::must_equal;
-    if (needed && presence == Presence::absent) require_absence(object, place, target, transaction);
-    const auto refuse = [&](int code, const char* why) {
-        fail(code, object.name() + ", key " + quoted(place.key) + ": " + why);
-    };
-    switch (condition.what) {
-    case Condition::none: return;
-    case Condition::must_not_exist:
-        if (presence == Presence::absent) return;
-        refuse(DER_EXIST, "it exists, and the update requires that it does not");
-        return;
-    case Condition::must_exist:
-        if (presence != Presence::absent) return;
-        refuse(DER_NONEXIST, "it does not exist, and the update requires that it does");
-        return;
-    case Condition::must_equal: break;
-    }
-    if (presence == Presence::absent)
-        refuse(DER_MISMATCH, "it does not exist, and the update requires a value");
-    if (presence == Presence::damaged)
-        object.damaged(target, "key " + quoted(place.key),
-                       "its record is damaged, and the update requires a value: put it without a condition");
-    if (record.type != RecordType::bulk && !payload_intact(record))
-        object.damaged(target, "key " + quoted(place.key), "the checksum of the value does not match");
-    if (!has_value(record, condition.value))
-        refuse(DER_MISMATCH, "it has another value than the update requires: get it again");
-}
 
 // Tells what an update found. A bulk value never fits: the caller's room is smaller than the smallest one.
 void tell(Replaced* replaced, Presence presence, const Record& old)
@@ -137,43 +35,6 @@ void require_room(const ObjectAccess& object, const Replaced* replaced)
     if (replaced != nullptr && replaced->into.size() > max_replaced)
         fail(DER_INVAL, object.name() + ": room of " + std::to_string(replaced->into.size()) +
                             " bytes for a replaced value: give at most " + std::to_string(max_replaced));
-}
-
-// The places of a key's old versions, and the first of those that a snapshot may see.
-struct OldVersions {
-    OldVersions(const ObjectAccess& object, const KeyPlace& place, Epoch epoch)
-        : all(object.prefix(Space::history, Kind::keyvalue).add_escaped(place.stored.view())), first(all)
-    {
-        first.add(epoch + 1);
-    }
-    KeyBuffer all, first;
-};
-
-// Finds the record of a key as it is at `epoch`. False: there is none.
-bool find_at(const ObjectAccess& object, const KeyPlace& place, unsigned target, ReadTransaction& transaction,
-             Epoch epoch, Record& record)
-{
-    Bytes value;
-    switch (find_live(object, place, transaction, value, record)) {
-    case Presence::damaged:
-        object.damaged(target, "key " + quoted(place.key), parse_record(place.live.view(), value, record));
-    case Presence::present:
-        if (record.birth <= epoch) return true;
-        break;
-    case Presence::absent: require_absence(object, place, target, transaction);
-    }
-    if (epoch == latest) return false;
-    const OldVersions old(object, place, epoch);
-    const auto what = [&] { return "key " + quoted(place.key) + " at epoch " + std::to_string(epoch); };
-    Entry entry;
-    if (transaction.seek_in(old.all.view(), old.first.view(), entry)) {
-        if (const char* reason = parse_record(entry.key, entry.value, record))
-            object.damaged(target, what(), reason);
-        if (record.birth <= epoch) return place.is_of_key(record);
-    }
-    if (const char* reason = damage_at_miss(transaction, old.first.view()))
-        object.damaged_beside(target, what(), reason);
-    return false;
 }
 
 // A read of one key, at its place.
@@ -212,7 +73,7 @@ void read_from(const ObjectAccess& object, unsigned index, bool may_write, std::
             return;
         }
         if (!payload_intact(record))
-            object.damaged(index, "key " + quoted(one.place.key), "the checksum of the value does not match");
+            object.damaged(index, one.place.named(), "the checksum of the value does not match");
         if (!record.payload.empty())
             std::memcpy(one.into.data(), record.payload.data(), record.payload.size());
     };
@@ -226,7 +87,7 @@ void read_from(const ObjectAccess& object, unsigned index, bool may_write, std::
             find_one(one, transaction, reads);
     };
     read_with_bulk(object.target(index), may_write, Verify::yes, find, [&](std::size_t which, Unread why) {
-        object.unread(index, "key " + quoted(large[which]->place.key), why);
+        object.unread(index, large[which]->place.named(), why);
     });
     std::uint64_t bytes = 0;
     for (const PlacedRead& one : all)
@@ -264,24 +125,13 @@ void VersionedContainer::kv_put(const ObjectId& oid, Bytes key, Bytes value, con
                               " bytes: at most 1 TiB is possible; use an array object");
     }
     const KeyPlace place(object, key);
-    NewRecord record;
-    record.length = value.size();
-    record.long_key = place.long_key();
-    std::vector<std::byte> sums;
+    std::vector<Payload> bulk;
+    NewValue record(value.size(), {&value, 1}, bulk);
     std::array<Appended, max_replicas> appended;
-    if (value.size() >= bulk_threshold) {
-        record.type = RecordType::bulk;
-        record.block_shift = block_shift_for(value.size());
-        append_block_sums({&value, 1}, record.block_shift, sums);
-        record.sums = sums;
-        for (unsigned copy = 0; copy < place.set.count; ++copy)
-            appended[copy].append(object.target(place.set.targets[copy]), {{{&value, 1}}});
-    } else {
-        record.payload_sum = checksum_of({&value, 1});
-        record.pieces = {&value, 1};
-    }
+    for (unsigned copy = 0; copy < place.set.count && !bulk.empty(); ++copy)
+        appended[copy].append(object.target(place.set.targets[copy]), bulk);
     object.update(place.set, appended, [&](auto transactions, auto released) {
-        record.birth = object.core.storage().next_epoch();
+        const Epoch birth = object.core.storage().next_epoch();
         for (unsigned copy = 0; copy < place.set.count; ++copy) {
             WriteTransaction& transaction = *transactions[copy];
             object.expect_with_state(transaction, place.live.view());
@@ -296,10 +146,9 @@ void VersionedContainer::kv_put(const ObjectId& oid, Bytes key, Bytes value, con
             }
             if (presence != Presence::absent) {
                 retire(transaction, object.container, state, place.live.view(), old_value,
-                       presence == Presence::present ? &old : nullptr, record.birth, released[copy]);
+                       presence == Presence::present ? &old : nullptr, birth, released[copy]);
             }
-            if (record.type == RecordType::bulk) record.extent = appended[copy].extent();
-            record.encode(place.live.view(), transaction.reserve(place.live.view(), record.stored_size()));
+            record.put(place, transaction, birth, appended[copy]);
         }
     });
     for (unsigned copy = 0; copy < place.set.count; ++copy)

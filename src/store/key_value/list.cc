@@ -8,6 +8,8 @@
 // after the prefix is *cut* there. The walk then goes on after all keys with that beginning, by one seek. A
 // position whose key ends with the delimiter stands after them too. So n parts cost n seeks, whatever lies
 // below them. Of a long key only the stored beginning is in order. A cut after it is given again and again.
+#include "store/key_value/list.h"
+#include "store/akey_key.h"
 #include "store/object.h"
 #include "store/versioned.h"
 
@@ -51,25 +53,23 @@ KeyBuffer first_with(const KeyBuffer& prefix, bool history, Bytes beginning)
     return key;
 }
 
-// The size of what a key is cut to; 0: it is not cut.
-std::size_t cut_of(Bytes key, const KeyFilter& filter)
+// The size of what a key, or a stored form, is cut to; 0: it is not cut. prefix: bytes that are passed over.
+std::size_t cut_of(Bytes key, std::size_t prefix, const Walked& walked)
 {
-    if (filter.delimiter == '\0') return 0;
-    const auto at =
-        std::ranges::find(key.subspan(filter.prefix.size()), static_cast<std::byte>(filter.delimiter));
+    if (!walked.delimiter || key.size() < prefix) return 0;
+    const auto at = std::ranges::find(key.subspan(prefix), *walked.delimiter);
     return at == key.end() ? 0 : static_cast<std::size_t>(at - key.begin()) + 1;
 }
 
 // Where a walk goes on that has given `after` (nothing when it is empty).
-KeyBuffer first_behind(const KeyBuffer& prefix, bool history, Bytes after, const KeyFilter& filter)
+KeyBuffer first_behind(const KeyBuffer& prefix, bool history, Bytes after, const Walked& walked)
 {
-    if (after.empty())
-        return first_with(prefix, history,
-                          filter.prefix.first(std::min(filter.prefix.size(), max_short_key)));
-    if (after.size() <= max_short_key && after.size() > filter.prefix.size() &&
-        cut_of(after, filter) == after.size()) {
+    if (after.empty()) return first_with(prefix, history, walked.place);
+    if (after.size() <= max_short_key && after.size() > walked.place.size() &&
+        cut_of(after, walked.place.size(), walked) == after.size()) {
         KeyBuffer behind;
-        behind.add(after.first(after.size() - 1)).add(static_cast<std::uint8_t>(filter.delimiter + 1));
+        const auto next = static_cast<std::uint8_t>(static_cast<unsigned>(*walked.delimiter) + 1);
+        behind.add(after.first(after.size() - 1)).add(next);
         return first_with(prefix, history, behind.view());
     }
     KeyBuffer from = prefix;
@@ -79,24 +79,24 @@ KeyBuffer first_behind(const KeyBuffer& prefix, bool history, Bytes after, const
 
 // The body is going to walk over these.
 void expect(const ObjectAccess& object, ReadTransaction& transaction, Space space, Bytes after,
-            const KeyFilter& filter)
+            const Walked& walked)
 {
     const bool history = space == Space::history;
     const KeyBuffer prefix = object.prefix(space, Kind::keyvalue);
-    transaction.expect_from(first_behind(prefix, history, {}, filter).view(),
-                            first_behind(prefix, history, after, filter).view(),
-                            filter.delimiter == '\0' ? keys_at_once : 1);
+    transaction.expect_from(first_behind(prefix, history, {}, walked).view(),
+                            first_behind(prefix, history, after, walked).view(),
+                            walked.delimiter ? 1 : keys_at_once);
 }
 
 // The records of one space that are visible at `epoch`, with a place greater than `after` (any place when it
 // is empty).
 Batch collect(const ObjectAccess& object, ReadTransaction& transaction, Space space, Bytes after, Epoch epoch,
-              const KeyFilter& filter)
+              const Walked& walked)
 {
     const bool history = space == Space::history;
     const KeyBuffer prefix = object.prefix(space, Kind::keyvalue);
-    const KeyBuffer bounds = first_behind(prefix, history, {}, filter);
-    KeyBuffer from = first_behind(prefix, history, after, filter);
+    const KeyBuffer bounds = first_behind(prefix, history, {}, walked);
+    KeyBuffer from = first_behind(prefix, history, after, walked);
     Batch found;
     std::optional<Entries> entries(std::in_place, transaction, from.view(), bounds.view());
     for (Entry entry; entries->next(entry);) {
@@ -117,14 +117,16 @@ Batch collect(const ObjectAccess& object, ReadTransaction& transaction, Space sp
         }
         const bool is_long = reason == nullptr && !record.long_key.empty();
         Bytes key = is_long ? record.long_key : place;
-        if (reason == nullptr && !starts_with(key, filter.prefix)) continue; // a long prefix
-        const std::size_t cut = reason == nullptr ? cut_of(key, filter) : 0;
-        const bool skips = cut > 0 && cut <= max_short_key;
+        if (reason == nullptr && !starts_with(key, walked.prefix)) continue; // a long prefix
+        const std::size_t cut = reason == nullptr ? cut_of(key, walked.prefix.size(), walked) : 0;
         if (cut > 0) key = key.first(cut);
-        found.entries.push_back({copied(skips ? key : place), copied(key), reason});
+        const std::size_t stands =
+            walked.delimiter_is_stored ? cut_of(place, walked.place.size(), walked) : cut;
+        const bool skips = cut > 0 && stands > 0 && stands <= max_short_key;
+        found.entries.push_back({copied(skips ? place.first(stands) : place), copied(key), reason});
         if (reason != nullptr) return found;
         if (!skips) continue;
-        from = first_behind(prefix, history, found.entries.back().place, filter);
+        from = first_behind(prefix, history, found.entries.back().place, walked);
         entries.emplace(transaction, from.view(), bounds.view());
     }
     found.border = entries->damage_behind();
@@ -140,6 +142,11 @@ Batch merged(Batch live, Batch history)
     std::ranges::merge(
         live.entries, history.entries, std::back_inserter(all.entries),
         [](Bytes a, Bytes b) { return compare(a, b) < 0; }, &Listed::place, &Listed::place);
+    // What keys were cut to may be in both.
+    const auto again = std::ranges::unique(all.entries, [](const Listed& a, const Listed& b) {
+        return a.reason == nullptr && b.reason == nullptr && equal(a.place, b.place);
+    });
+    all.entries.erase(again.begin(), again.end());
     all.more = live.more || history.more || all.entries.size() > keys_at_once;
     if (all.entries.size() > keys_at_once) all.entries.resize(keys_at_once);
     const auto damaged = std::ranges::find_if(all.entries, [](const Listed& one) { return one.reason; });
@@ -149,7 +156,7 @@ Batch merged(Batch live, Batch history)
 }
 
 // The batch of a group that begins after `after`, from its first copy that is not damaged.
-Batch batch_of(const ObjectAccess& object, unsigned group, Bytes after, Epoch epoch, const KeyFilter& filter)
+Batch batch_of(const ObjectAccess& object, unsigned group, Bytes after, Epoch epoch, const Walked& walked)
 {
     const ReplicaSet set = object.placement.group(group);
     Batch found;
@@ -157,13 +164,13 @@ Batch batch_of(const ObjectAccess& object, unsigned group, Bytes after, Epoch ep
         const unsigned index = set.targets[copy];
         object.target(index).read([&](ReadTransaction& transaction) {
             object.expect_epoch(transaction, epoch);
-            expect(object, transaction, Space::live, after, filter);
-            if (epoch != latest) expect(object, transaction, Space::history, after, filter);
+            expect(object, transaction, Space::live, after, walked);
+            if (epoch != latest) expect(object, transaction, Space::history, after, walked);
             object.require_epoch(transaction, index, epoch);
-            found = collect(object, transaction, Space::live, after, epoch, filter);
+            found = collect(object, transaction, Space::live, after, epoch, walked);
             if (epoch == latest) return;
             found =
-                merged(std::move(found), collect(object, transaction, Space::history, after, epoch, filter));
+                merged(std::move(found), collect(object, transaction, Space::history, after, epoch, walked));
         });
         found.target = index;
         object.target(index).count({0, 1, 0, 0});
@@ -177,8 +184,8 @@ Batch batch_of(const ObjectAccess& object, unsigned group, Bytes after, Epoch ep
 // one call that waits once. One with many is not: it gets one batch for each wait.
 class FirstBatches {
 public:
-    FirstBatches(const ObjectAccess& object, Epoch epoch, const KeyFilter& filter)
-        : object_(object), epoch_(epoch), filter_(filter)
+    FirstBatches(const ObjectAccess& object, Epoch epoch, const Walked& walked)
+        : object_(object), epoch_(epoch), walked_(walked)
     {
     }
     Batch take(unsigned group)
@@ -188,7 +195,7 @@ public:
             Target& target = object_.target(0);
             batches_.assign(std::min(object_.placement.groups() - group, target.most_at_once()), {});
             target.at_once(batches_.size(), [&](std::size_t one) {
-                batches_[one] = batch_of(object_, group + static_cast<unsigned>(one), {}, epoch_, filter_);
+                batches_[one] = batch_of(object_, group + static_cast<unsigned>(one), {}, epoch_, walked_);
             });
         }
         return std::move(batches_[group - first_]);
@@ -197,17 +204,29 @@ public:
 private:
     const ObjectAccess& object_;
     const Epoch epoch_;
-    const KeyFilter& filter_;
+    const Walked& walked_;
     unsigned first_ = 0;
     std::vector<Batch> batches_;
 };
 
 } // namespace
 
-void VersionedContainer::kv_list(const ObjectId& oid, ListPosition& position, FunctionRef<bool(Bytes)> each,
-                                 Epoch epoch, const KeyFilter& filter)
+bool has_key(const ObjectAccess& object, unsigned target, ReadTransaction& transaction, Epoch epoch,
+             const Walked& walked)
 {
-    const ObjectAccess object(pool_->core(), id_, oid, *opened_);
+    for (const Space space : {Space::live, Space::history}) {
+        if (space == Space::history && epoch == latest) break;
+        const Batch found = collect(object, transaction, space, {}, epoch, walked);
+        const char* damage = found.entries.empty() ? found.border : found.entries.front().reason;
+        if (damage != nullptr) object.damaged_beside(target, "a key", damage);
+        if (!found.entries.empty()) return true;
+    }
+    return false;
+}
+
+void walk_keys(const ObjectAccess& object, ListPosition& position, FunctionRef<bool(Bytes)> each, Epoch epoch,
+               const Walked& walked)
+{
     if (position.length > position.key.size()) {
         fail(DER_INVAL, object.name() +
                             ": the position of the listing is damaged or belongs to another listing: begin "
@@ -217,20 +236,23 @@ void VersionedContainer::kv_list(const ObjectId& oid, ListPosition& position, Fu
         position.length = static_cast<std::uint8_t>(place.size());
         std::memcpy(position.key.data(), place.data(), place.size());
     };
-    FirstBatches first_batches(object, epoch, filter);
+    FirstBatches first_batches(object, epoch, walked);
     while (!position.done) {
-        if (position.target >= object.placement.groups()) {
+        if (position.target >= (walked.group ? 1 : object.placement.groups())) {
             position.done = true;
             return;
         }
         const Bytes after(position.key.data(), position.length);
-        const Batch found = after.empty() ? first_batches.take(position.target)
-                                          : batch_of(object, position.target, after, epoch, filter);
+        Batch found;
+        if (walked.group || !after.empty())
+            found = batch_of(object, walked.group.value_or(position.target), after, epoch, walked);
+        else
+            found = first_batches.take(position.target);
         for (const Listed& one : found.entries) {
             if (one.reason == nullptr && !each(one.key)) return;
             stand_at(one.place);
             if (one.reason == nullptr) continue;
-            fail(DER_CSUM, object.where(found.target) + ", key " + quoted(one.place) + ": " + one.reason +
+            fail(DER_CSUM, object.where(found.target) + ", " + key_text(object.oid, one.place) + ": " + one.reason +
                                ". The stored bytes are damaged: the listing can go on behind this key; run a "
                                "check of the pool");
         }
@@ -243,6 +265,15 @@ void VersionedContainer::kv_list(const ObjectId& oid, ListPosition& position, Fu
                            found.border +
                            ". The stored bytes are damaged: run a check of the pool. The listing can go on");
     }
+}
+
+void VersionedContainer::kv_list(const ObjectId& oid, ListPosition& position, FunctionRef<bool(Bytes)> each,
+                                 Epoch epoch, const KeyFilter& filter)
+{
+    const ObjectAccess object(pool_->core(), id_, oid, *opened_);
+    Walked walked{filter.prefix, filter.prefix.first(std::min(filter.prefix.size(), max_short_key))};
+    if (filter.delimiter != '\0') walked.delimiter = static_cast<std::byte>(filter.delimiter);
+    walk_keys(object, position, each, epoch, walked);
 }
 
 } // namespace stepstore::store
