@@ -377,6 +377,14 @@ bool VersionedContainer::finish_removal(const ObjectId& oid)
     return left.has_value();
 }
 
+void VersionedContainer::clear_left_over(const ObjectId& oid, std::uint64_t chunk)
+{
+    pool_->require_write("remove what the punch of an akey left");
+    const ObjectAccess object(pool_->core(), id_, oid, *opened_);
+    for (unsigned group = 0; group < object.placement.groups(); ++group)
+        clear_chunk(object, object.placement.group(group), chunk);
+}
+
 void VersionedContainer::punch(const ObjectId& oid)
 {
     pool_->require_write("punch");

@@ -93,6 +93,8 @@ public:
 
     // Of an object, or of an array's end, that a process began and did not finish. False: there is none.
     bool finish_removal(const ObjectId& oid);
+    // Removes what a punch of an akey has left in this chunk, which no akey describes.
+    void clear_left_over(const ObjectId& oid, std::uint64_t chunk);
 
 private:
     std::shared_ptr<VersionedPool> pool_;

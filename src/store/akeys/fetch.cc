@@ -169,22 +169,9 @@ private:
         std::vector<FoundExtent> found;
         read.find(transaction, reads, fetch.stored != nullptr ? &found : nullptr);
         fetch.bytes = read.bytes;
-        if (fetch.stored != nullptr) *fetch.stored = joined(std::move(found), array.record_size);
-    }
-
-    // In records, neighbours as one.
-    static std::vector<Range> joined(std::vector<FoundExtent> found, std::uint64_t record_size)
-    {
-        std::ranges::sort(found, {}, &FoundExtent::begin);
-        std::vector<Range> ranges;
-        for (const FoundExtent& one : found) {
-            const Range range{one.begin / record_size, (one.end - one.begin) / record_size};
-            if (!ranges.empty() && ranges.back().index + ranges.back().length == range.index)
-                ranges.back().length += range.length;
-            else
-                ranges.push_back(range);
-        }
-        return ranges;
+        for (const FoundExtent& extent : joined(std::move(found), false))
+            fetch.stored->push_back(
+                {extent.begin / array.record_size, (extent.end - extent.begin) / array.record_size});
     }
 
     const ObjectAccess& object_;

@@ -124,8 +124,8 @@ ChunkCells cells_of(Container& container, const ObjectId& oid, std::uint64_t chu
     }
     std::uint64_t first = 0;
     if (__builtin_mul_overflow(chunk, cells.attributes.chunk_size, &first) || first > farthest)
-        fail(DER_OVERFLOW, "array " + text(oid) + ": chunk " + std::to_string(chunk) +
-                               " lies beyond 2^63 bytes");
+        fail(DER_OVERFLOW,
+             "array " + text(oid) + ": chunk " + std::to_string(chunk) + " lies beyond 2^63 bytes");
     for (const Range& range : ranges) {
         std::uint64_t end = 0;
         if (__builtin_add_overflow(range.index, range.length, &end) || end > cells.attributes.chunk_size)
@@ -194,10 +194,9 @@ void fetch_cells(Container& container, const ObjectId& oid, Bytes dkey, std::uin
         memory.push_back(piece.first(std::min<std::uint64_t>(piece.size(), size)));
         size -= memory.back().size();
     }
-    fetch.bytes = container
-                      .array_read(oid, cells.attributes, cells.ranges, memory, epoch, Verify::yes,
-                                  Ends::untold)
-                      .bytes;
+    fetch.bytes =
+        container.array_read(oid, cells.attributes, cells.ranges, memory, epoch, Verify::yes, Ends::untold)
+            .bytes;
 }
 
 void update_attributes(Container& container, const ObjectId& oid, const AkeyUpdate& update)
@@ -219,8 +218,7 @@ void update_cells(Container& container, const ObjectId& oid, std::uint64_t chunk
     require_type(oid, update.type, AkeyType::array);
     if (condition != Condition::none)
         fail(DER_NOTSUPPORTED, "array " + text(oid) + ": chunks are written without conditions");
-    const ChunkCells cells =
-        cells_of(container, oid, chunk, update.record_size, update.ranges, latest);
+    const ChunkCells cells = cells_of(container, oid, chunk, update.record_size, update.ranges, latest);
     if (update.record_size == 0)
         container.array_punch(oid, cells.attributes, cells.ranges);
     else

@@ -65,8 +65,7 @@ void list_chunks(const ObjectAccess& object, Container& container, ListPosition&
             return;
         }
         // The dkey of a chunk is the number of the next one.
-        const std::uint64_t from =
-            position.length == 8 ? load_big<std::uint64_t>(position.key.data()) : 0;
+        const std::uint64_t from = position.length == 8 ? load_big<std::uint64_t>(position.key.data()) : 0;
         const auto chunk =
             look_at_copies(object, position.target, [&](unsigned target, ReadTransaction& transaction) {
                 object.require_epoch(transaction, target, epoch);
@@ -118,8 +117,8 @@ std::optional<Records> records_of(const ObjectAccess& object, Container& contain
 
 } // namespace
 
-void VersionedContainer::dkey_list(const ObjectId& oid, ListPosition& position,
-                                   FunctionRef<bool(Bytes)> each, Epoch epoch)
+void VersionedContainer::dkey_list(const ObjectId& oid, ListPosition& position, FunctionRef<bool(Bytes)> each,
+                                   Epoch epoch)
 {
     const ObjectAccess object(pool_->core(), id_, oid, *opened_);
     if (is_array(oid)) return list_chunks(object, *this, position, each, epoch);
@@ -172,35 +171,36 @@ std::uint64_t VersionedContainer::extent_list(const ObjectId& oid, Bytes dkey, B
     const auto records = records_of(object, *this, dkey, akey, epoch);
     if (!records) return 0;
     const std::uint64_t size = records->array.record_size;
-    std::uint64_t from = within.index >= farthest / size ? farthest / size : within.index;
-    const std::uint64_t to = within.length >= farthest / size - from ? farthest / size : from + within.length;
-    std::optional<StoredExtent> kept; // the next one may continue it
+    const std::uint64_t end = farthest / size;
+    std::uint64_t from = std::min(within.index, end);
+    const std::uint64_t to = (from + std::min(within.length, end - from)) * size;
+    from *= size;
+    const auto give = [&](const FoundExtent& one) {
+        return each({{one.begin / size, (one.end - one.begin) / size}, one.birth});
+    };
+    std::vector<FoundExtent> found; // the last one may go on in the next batch
     while (from < to) {
-        std::vector<FoundExtent> found;
+        std::vector<FoundExtent> more;
         look_at_copies(object, records->group, [&](unsigned target, ReadTransaction& transaction) {
-            found.clear();
+            more.clear();
             object.require_epoch(transaction, target, epoch);
-            const ReadPiece piece{records->array.chunk, from * size, to * size, 0, {}};
+            const ReadPiece piece{records->array.chunk, from, to, 0, {}};
             std::vector<BulkRead> none;
             GroupRead(object, {&piece, 1}, target, epoch, Verify::yes, nullptr)
-                .find(transaction, none, &found, extents_at_once);
+                .find(transaction, none, &more, extents_at_once);
             return 0;
         });
-        std::ranges::sort(found, {}, &FoundExtent::begin);
-        for (const FoundExtent& one : found) {
-            const StoredExtent next{{one.begin / size, (one.end - one.begin) / size}, one.birth};
-            if (kept && kept->birth == next.birth &&
-                kept->records.index + kept->records.length == next.records.index) {
-                kept->records.length += next.records.length;
-                continue;
-            }
-            if (kept && !each(*kept)) return size;
-            kept = next;
-        }
-        if (epoch != latest || found.size() < extents_at_once) break;
-        from = found.back().end / size;
+        const bool last = epoch != latest || more.size() < extents_at_once;
+        found.insert(found.end(), more.begin(), more.end());
+        found = joined(std::move(found), true);
+        if (last) break;
+        from = found.back().end;
+        for (const FoundExtent& one : std::span(found).first(found.size() - 1))
+            if (!give(one)) return size;
+        found.erase(found.begin(), found.end() - 1);
     }
-    if (kept) each(*kept);
+    for (const FoundExtent& one : found)
+        if (!give(one)) return size;
     return size;
 }
 

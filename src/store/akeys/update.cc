@@ -42,6 +42,7 @@ struct Item : NotCopied {
     std::optional<Request<Bytes>> request;   // an array
     std::optional<PreparedPieces> pieces;    // of it
     std::optional<ArrayDescription> array{}; // as the first copy has it, or gets it
+    std::optional<std::uint64_t> chunk{}; // of a new one: the same in each run, as a copy may have committed
 
 private:
     static void require_size(const ObjectAccess& object, const AkeyUpdate& update)
@@ -199,8 +200,7 @@ private:
         ArrayUpdate update(object_, copy.target, copy.transaction, copy.epoch, copy.released);
         const std::uint64_t chunk = item.array->chunk;
         if (item.removes()) {
-            const ArrayShape shape =
-                shape_of_records(object_, item.array->record_size, item.asked.ranges);
+            const ArrayShape shape = shape_of_records(object_, item.array->record_size, item.asked.ranges);
             for (const Range& range : item.asked.ranges) {
                 const ByteRange bounds(object_, shape, range);
                 if (bounds.begin != bounds.end) update.clear({chunk, bounds.begin}, {chunk, bounds.end});
@@ -227,18 +227,22 @@ private:
                             " were given: an array has records of one size");
     }
 
-    // One that no other array has. By the epoch no two arrays of one akey have one. By the checksum others do
+    // One that no other array has, and in each run the same: one copy may have committed in a run before. By the epoch no two arrays of one akey have one. By the checksum others do
     // not, except by chance, and then the chunk has extents.
-    std::uint64_t unused_chunk(const Copy& copy, const Item& item) const
+    std::uint64_t unused_chunk(const Copy& copy, Item& item) const
     {
         constexpr std::uint64_t odd = 0x9e3779b97f4a7c15ULL;
         const std::uint64_t sum = checksum(item.at.key.whole());
-        for (;;) {
-            const Epoch epoch = object_.core.storage().next_epoch();
-            const std::uint64_t chunk = (sum + epoch * odd) & static_cast<std::uint64_t>(INT64_MAX);
-            const KeyBuffer extents = object_.prefix(Space::live, Kind::array).add(chunk);
+        for (;; item.chunk.reset()) {
+            if (!item.chunk) {
+                const Epoch epoch = object_.core.storage().next_epoch();
+                item.chunk = (sum + epoch * odd) & static_cast<std::uint64_t>(INT64_MAX);
+            }
+            const KeyBuffer extents = object_.prefix(Space::live, Kind::array).add(*item.chunk);
             Entry entry;
-            if (!copy.transaction.seek_in(extents.view(), extents.view(), entry)) return chunk;
+            if (!copy.transaction.seek_in(extents.view(), extents.view(), entry) ||
+                !starts_with(entry.key, extents.view()))
+                return *item.chunk;
         }
     }
 
@@ -264,8 +268,8 @@ std::optional<std::uint64_t> remove_key(const ObjectAccess& object, const Copy& 
     was_there = presence != Presence::absent;
     if (!was_there) return std::nullopt;
     ArrayDescription array;
-    const bool has_chunk = type == AkeyType::array && presence == Presence::present &&
-                           parse_description(old, array) == nullptr;
+    const bool has_chunk =
+        type == AkeyType::array && presence == Presence::present && parse_description(old, array) == nullptr;
     retire(copy.transaction, object.container, copy.state, place.live.view(), value,
            presence == Presence::present ? &old : nullptr, copy.epoch, copy.released);
     copy.transaction.erase(place.live.view());
@@ -312,8 +316,7 @@ struct Punch {
                 const unsigned target = set.targets[number];
                 const Copy copy{number, target,          transaction, object.state(transaction, target),
                                 epoch,  released[number]};
-                if (akeys.empty())
-                    remove_dkey(copy, beginning);
+                if (akeys.empty()) remove_dkey(copy, beginning);
                 for (const Bytes akey : akeys)
                     remove_akey(copy, akey);
             }
@@ -350,7 +353,8 @@ private:
             bool was_there = false;
             const AkeyPlace at(object, dkey, akey, type);
             remove(copy, at.place, type, was_there);
-            if (!was_there && copy.number == 0) require_absence(object, at.place, copy.target, copy.transaction);
+            if (!was_there && copy.number == 0)
+                require_absence(object, at.place, copy.target, copy.transaction);
             any = any || was_there;
         }
         if (!any && must_exist && copy.number == 0) refuse(", akey " + quoted(akey));

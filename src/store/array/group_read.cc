@@ -8,11 +8,24 @@ namespace {
 
 std::string extent_text(const ParsedKey& parsed, std::uint64_t start)
 {
-    return "chunk " + std::to_string(parsed.chunk) + ", extent of bytes " + std::to_string(start) +
-           " to " + std::to_string(parsed.end);
+    return "chunk " + std::to_string(parsed.chunk) + ", extent of bytes " + std::to_string(start) + " to " +
+           std::to_string(parsed.end);
 }
 
 } // namespace
+
+std::vector<FoundExtent> joined(std::vector<FoundExtent> found, bool births)
+{
+    std::ranges::sort(found, {}, &FoundExtent::begin);
+    std::vector<FoundExtent> all;
+    for (const FoundExtent& one : found) {
+        if (!all.empty() && all.back().end == one.begin && (!births || all.back().birth == one.birth))
+            all.back().end = one.end;
+        else
+            all.push_back(one);
+    }
+    return all;
+}
 
 void GroupRead::run(bool may_write)
 {
@@ -99,7 +112,8 @@ void GroupRead::walk_latest(Entries& entries, const ReadPiece& piece, std::vecto
     zero(filled, piece.end);
 }
 
-void GroupRead::walk_at_epoch(Entries& entries, const ReadPiece& piece, Space space, std::vector<BulkRead>& reads)
+void GroupRead::walk_at_epoch(Entries& entries, const ReadPiece& piece, Space space,
+                              std::vector<BulkRead>& reads)
 {
     for (Entry entry; entries.next(entry);) {
         ParsedKey parsed;
@@ -139,7 +153,7 @@ std::uint64_t GroupRead::end_of(const ParsedKey& parsed, const Record& record) c
 
 // Copies what the record has of the piece up to `to`, or asks for it to be read.
 void GroupRead::take(const ReadPiece& piece, const ParsedKey& parsed, const Record& record, std::uint64_t to,
-          std::vector<BulkRead>& reads)
+                     std::vector<BulkRead>& reads)
 {
     const std::uint64_t start = parsed.end - record.length;
     const std::uint64_t from = std::max(start, piece.begin);

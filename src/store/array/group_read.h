@@ -24,6 +24,10 @@ struct FoundExtent {
     Epoch birth = 0;
 };
 
+// In their order, neighbours as one: extents of an update may end within a record. births: only those of one
+// update are.
+std::vector<FoundExtent> joined(std::vector<FoundExtent> found, bool births);
+
 class GroupRead : NotCopied {
 public:
     // removal: as if it were done. nullptr: what is there.

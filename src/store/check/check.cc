@@ -62,6 +62,20 @@ void finish_removals(const std::string& path, const std::set<std::pair<std::uint
     }
 }
 
+void clear_left_over(const std::string& path,
+                     const std::set<std::tuple<std::uint32_t, ObjectId, std::uint64_t>>& chunks,
+                     CheckReport& report)
+{
+    for (const auto& [id, oid, chunk] : chunks) {
+        VersionedContainer container(VersionedPool::open(path, Access::read_write), id, "container");
+        container.clear_left_over(oid, chunk);
+        report.findings.push_back(
+            {CheckFinding::Severity::info,
+             "pool " + path + ", container number " + std::to_string(id) + ", object " + text(oid),
+             "extents of an array whose akey was punched were removed", ""});
+    }
+}
+
 } // namespace
 
 CheckReport VersionedPool::check(const std::string& path, const CheckOptions& options)
@@ -85,6 +99,7 @@ CheckReport VersionedPool::check(const std::string& path, const CheckOptions& op
             drop_unfinished_containers(path, check.unfinished_containers(), report);
             drop_unfinished_snapshots(path, check.unfinished_snapshots(), report);
             finish_removals(path, check.unfinished_removals(), report);
+            clear_left_over(path, check.left_over(), report);
         }
     } catch (const Error& refused) {
         if (!says_damage(refused)) throw;

@@ -15,6 +15,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -39,6 +40,11 @@ public:
     const std::set<std::uint32_t>& unfinished_snapshots() const { return unfinished_; }
     // Objects whose removal, or that of their end, was begun and not finished.
     const std::set<std::pair<std::uint32_t, ObjectId>>& unfinished_removals() const { return half_removed_; }
+    // Chunks that have extents of arrays whose akeys were punched.
+    const std::set<std::tuple<std::uint32_t, ObjectId, std::uint64_t>>& left_over() const
+    {
+        return left_over_;
+    }
     // Numbers with marks of containers whose making was interrupted.
     const std::set<std::uint32_t>& unfinished_containers() const { return never_made_; }
 
@@ -64,6 +70,8 @@ private:
     void check_overlap(unsigned index, TargetWalk& walk, const ParsedKey& parsed, const Record& record);
     bool holds(unsigned index, const KeyBuffer& key);
     void check_removals(unsigned index, const TargetWalk& walk);
+    static void check_akey(TargetWalk& walk, const ParsedKey& parsed, const Record& record);
+    void check_left_over(unsigned index, const TargetWalk& walk);
     void check_snapshots(unsigned index, const TargetWalk& walk);
     void check_strangers(unsigned index, const TargetWalk& walk);
 
@@ -94,6 +102,7 @@ private:
     std::set<std::uint32_t> unfinished_;
     std::set<std::uint32_t> never_made_;
     std::set<std::pair<std::uint32_t, ObjectId>> half_removed_;
+    std::set<std::tuple<std::uint32_t, ObjectId, std::uint64_t>> left_over_;
 };
 
 } // namespace stepstore::store

@@ -1,4 +1,5 @@
 // The check of a target's records: each is intact, lies in its place, and belongs to what meta knows.
+#include "store/akeys/akeys.h"
 #include "store/check/check.h"
 
 #include "store/failure.h"
@@ -59,6 +60,16 @@ struct Check::TargetWalk {
     };
     std::vector<Damaged> damaged;
     std::map<std::pair<std::uint32_t, ObjectId>, Epoch> removals; // that go on, by the epoch of their note
+    // Chunks of arrays under akeys: those that the object at hand describes, and those that none does.
+    struct Chunk {
+        std::uint32_t container;
+        ObjectId oid;
+        std::uint64_t number;
+        std::pair<std::uint32_t, ObjectId> object() const { return {container, oid}; }
+        auto operator<=>(const Chunk&) const = default;
+    };
+    std::set<Chunk> described, left_over;
+    bool all_described = true;
     // The live extent before, to see whether the next one begins after it.
     std::vector<std::byte> chunk_prefix;
     std::uint64_t end = 0;
@@ -67,7 +78,9 @@ struct Check::TargetWalk {
 void Check::check_target(unsigned index)
 {
     Target& target = storage_.target(index);
+    bool sound = true;
     for (const std::string& damage : target.check()) {
+        sound = false;
         find(Severity::damage, target_name(index), damage,
              "damaged records are listed below, the others can be read; put the target back from a copy");
     }
@@ -93,6 +106,7 @@ void Check::check_target(unsigned index)
     });
     check_damaged(index, walked);
     check_removals(index, walked);
+    if (sound) check_left_over(index, walked);
     for (const auto& [other, records] : walked.copied) {
         std::vector<Bytes> suspects;
         storage_.target(other).read([&](ReadTransaction& transaction) {
@@ -263,9 +277,15 @@ void Check::check_place(unsigned index, TargetWalk& walk, const ParsedKey& parse
                                   storage_.capabilities().keeps_copies);
         std::byte chunk[8];
         store_big(chunk, parsed.chunk);
-        const Bytes dkey = parsed.kind == Kind::array ? Bytes(chunk)
-                           : record.long_key.empty()  ? parsed.place
-                                                      : record.long_key;
+        std::vector<std::byte> of_akey;
+        Bytes dkey = parsed.kind == Kind::array ? Bytes(chunk)
+                     : record.long_key.empty()  ? parsed.place
+                                                : record.long_key;
+        const bool akeys = has_akeys(parsed.oid);
+        if (akeys && parsed.kind == Kind::keyvalue) {
+            if (!dkey_of(dkey, of_akey)) fail(DER_CSUM, "its key is none of a dkey and an akey");
+            dkey = of_akey;
+        }
         ReplicaSet set;
         bool here = false;
         const auto look = [&](unsigned group) {
@@ -274,7 +294,7 @@ void Check::check_place(unsigned index, TargetWalk& walk, const ParsedKey& parse
             here = std::find(set.targets.begin(), last, index) != last;
             return here;
         };
-        if (parsed.kind == Kind::removal) { // one on each target of the object
+        if (parsed.kind == Kind::removal || (parsed.kind == Kind::array && akeys)) { // on any of the object
             for (unsigned group = 0; group < placement.groups() && !look(group); ++group) {
             }
         } else {
@@ -288,6 +308,7 @@ void Check::check_place(unsigned index, TargetWalk& walk, const ParsedKey& parse
                  "it cannot be found there: the targets' files were mixed up; put them back in their places");
             return;
         }
+        if (akeys) check_akey(walk, parsed, record);
         // Each target notes its own removals.
         if (set.count == 1 || parsed.kind == Kind::removal) return;
     } catch (const Error& error) {
@@ -323,6 +344,51 @@ void Check::check_copy(unsigned index, unsigned other, Bytes key)
              ": an update was interrupted between the two copies",
          "the update was never acknowledged; the copy on the lower target counts. Write the key again to "
          "align both");
+}
+
+// Extents of an array under an akey lie after the records of the object's akeys, one of which describes it.
+void Check::check_akey(TargetWalk& walk, const ParsedKey& parsed, const Record& record)
+{
+    const TargetWalk::Chunk of_object{parsed.container, parsed.oid, 0};
+    if (parsed.kind == Kind::array) {
+        const TargetWalk::Chunk chunk{parsed.container, parsed.oid, parsed.chunk};
+        if (!walk.described.contains(chunk)) walk.left_over.insert(chunk);
+        return;
+    }
+    const Bytes whole = record.long_key.empty() ? parsed.place : record.long_key;
+    SplitKey key;
+    ArrayDescription array;
+    if (!split(whole, key) || key.type != AkeyType::array) return;
+    if (parse_description(record, array) != nullptr) {
+        walk.all_described = false; // it may be what describes an array
+        return;
+    }
+    if (!walk.described.empty() && walk.described.begin()->object() != of_object.object())
+        walk.described.clear();
+    walk.described.insert({parsed.container, parsed.oid, array.chunk});
+}
+
+// What a punch of an akey left whose process was killed.
+void Check::check_left_over(unsigned index, const TargetWalk& walk)
+{
+    if (!walk.all_described || !walk.damaged.empty()) return; // what describes an array may be damaged
+    for (const TargetWalk::Chunk& chunk : walk.left_over) {
+        if (!meta_.containers.contains(chunk.container)) continue; // found elsewhere
+        const KeyBuffer extents =
+            kind_prefix(Space::live, chunk.container, chunk.oid, Kind::array).add(chunk.number);
+        const bool there = confirmed([&] {
+            return look_at(storage_.target(index), [&](ReadTransaction& transaction) {
+                Entry entry;
+                return transaction.seek_in(extents.view(), extents.view(), entry);
+            });
+        });
+        if (!there) continue;
+        find(Severity::reclaimable, record_name(index, KeyBuffer(extents).add(std::uint64_t{0}).view()),
+             "extents of an array whose akey was punched are left: the process that removes them is at work, "
+             "or it was killed",
+             "no reader meets them; a check with repair removes them");
+        left_over_.insert({chunk.container, chunk.oid, chunk.number});
+    }
 }
 
 // Live extents of a chunk are in the order of their ends; none may begin before the end of the one before.

@@ -252,7 +252,8 @@ void walk_keys(const ObjectAccess& object, ListPosition& position, FunctionRef<b
             if (one.reason == nullptr && !each(one.key)) return;
             stand_at(one.place);
             if (one.reason == nullptr) continue;
-            fail(DER_CSUM, object.where(found.target) + ", " + key_text(object.oid, one.place) + ": " + one.reason +
+            fail(DER_CSUM, object.where(found.target) + ", " + key_text(object.oid, one.place) + ": " +
+                               one.reason +
                                ". The stored bytes are damaged: the listing can go on behind this key; run a "
                                "check of the pool");
         }
