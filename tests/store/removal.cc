@@ -363,5 +363,107 @@ TEST_P(RemovedMeanwhile, ReadersSeeAllOrTooLittle)
     }
 }
 
+// ---- arrays under akeys
+
+// An object of dkeys and akeys, whose array has more extents than one transaction removes.
+class PunchedAkey : public Removed {
+protected:
+    ObjectId akeys() const { return {GetParam().object_class, 9}; }
+
+    void make() const
+    {
+        for (std::uint64_t n = 0; n < pieces; n += 500) {
+            std::vector<Range> ranges;
+            for (std::uint64_t one = n; one < n + 500; ++one)
+                ranges.push_back({one * piece, piece});
+            const Bytes memory = Bytes(content).subspan(n * piece, 500 * piece);
+            AkeyUpdate update;
+            update.akey = as_bytes("array");
+            update.type = AkeyType::array;
+            update.record_size = 1;
+            update.ranges = ranges;
+            update.memory = {&memory, 1};
+            container->akey_update(akeys(), as_bytes("dkey"), {&update, 1});
+        }
+    }
+    // False: the akey is not there.
+    bool is_whole(Container& in, Epoch epoch = latest) const
+    {
+        std::vector<std::byte> bytes(cells);
+        const MutableBytes memory = bytes;
+        const Range all{0, cells};
+        AkeyFetch fetch;
+        fetch.akey = as_bytes("array");
+        fetch.type = AkeyType::array;
+        fetch.ranges = {&all, 1};
+        fetch.memory = {&memory, 1};
+        in.akey_fetch(akeys(), as_bytes("dkey"), {&fetch, 1}, epoch);
+        EXPECT_TRUE(fetch.record_size == 0 || bytes == content);
+        return fetch.record_size != 0;
+    }
+};
+INSTANTIATE_TEST_SUITE_P(Classes, PunchedAkey, ::testing::ValuesIn(cases()),
+                         [](const auto& info) { return info.param.backend + "_" + info.param.name; });
+
+TEST_P(PunchedAkey, IsThereOrGone)
+{
+    make();
+    ASSERT_TRUE(is_whole(*container));
+    const Epoch before = container->create_snapshot("");
+    int commits = 0;
+    after_commit = [&] {
+        ++commits;
+        is_whole(*container);
+        EXPECT_TRUE(is_whole(*container, before));
+    };
+    container->akey_punch(akeys(), as_bytes("dkey"), {});
+    after_commit = nullptr;
+    EXPECT_GT(commits, 1);
+    EXPECT_FALSE(is_whole(*container));
+    EXPECT_TRUE(is_whole(*container, before));
+    make(); // in a chunk of its own
+    EXPECT_TRUE(is_whole(*container));
+}
+
+TEST_P(PunchedAkey, OfAKilledProcessLeavesOnlyWhatARepairRemoves)
+{
+    if (GetParam().backend != "lmdb") GTEST_SKIP() << "its pools do not survive their process";
+    container->punch(oid());
+    CheckOptions repair;
+    repair.repair = true;
+    int left_over = 0;
+    for (int commit = 1, status = -SIGKILL; status != 0 && !HasFailure(); ++commit) {
+        SCOPED_TRACE("commit " + std::to_string(commit));
+        make();
+        status = run_in_child([&] {
+            const auto mine = Pool::open(path, Access::read_write)->open_container("test");
+            int commits = 0;
+            after_commit = [&] {
+                if (++commits == commit) raise(SIGKILL);
+            };
+            const Bytes akey = as_bytes("array");
+            mine->akey_punch(akeys(), as_bytes("dkey"), {&akey, 1});
+            return 0;
+        });
+        ASSERT_TRUE(status == 0 || status == -SIGKILL);
+        const bool whole = is_whole(*container);
+        const auto before = Pool::check(path, repair);
+        EXPECT_TRUE(undamaged(before));
+        const auto says = [](const CheckReport& report, const char* text) {
+            return std::ranges::any_of(report.findings, [&](const CheckFinding& one) {
+                return one.what.find(text) != std::string::npos;
+            });
+        };
+        left_over += says(before, "whose akey was punched are left") ? 1 : 0;
+        EXPECT_EQ(is_whole(*container), whole);
+        const auto after = Pool::check(path, {});
+        EXPECT_FALSE(says(after, "whose akey was punched are left"));
+        EXPECT_EQ(after.records > 100, whole);
+        container->punch(akeys());
+        EXPECT_FALSE(container->holds(akeys()));
+    }
+    EXPECT_GT(left_over, 0);
+}
+
 } // namespace
 } // namespace stepstore::testing

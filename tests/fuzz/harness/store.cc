@@ -3,6 +3,7 @@
 // With the checksum of a header, which is its own.
 #include "store/record.cc"
 
+#include "store/akeys/akeys.h"
 #include "store/keys.h"
 #include "store/pool_core.h"
 #include "store/removal.h"
@@ -54,6 +55,25 @@ std::vector<std::byte> sealed(Bytes key, Bytes body)
 }
 
 } // namespace
+
+FUZZ(store, akey)
+{
+    const fuzz::Copy copy(input.bytes(input.below(300)));
+    const Bytes whole = copy;
+    SplitKey key;
+    if (split(whole, key) && !equal(AkeyKey(key.dkey, key.akey, key.type).whole(), whole)) __builtin_trap();
+    std::vector<std::byte> dkey;
+    dkey_of(whole, dkey);
+    const fuzz::Copy payload(input.rest());
+    const Bytes piece = payload;
+    Record record;
+    record.type = RecordType::inlined;
+    record.length = piece.size();
+    record.payload = piece;
+    record.payload_sum = checksum_of({&piece, 1});
+    ArrayDescription array;
+    if (parse_description(record, array) == nullptr && array.record_size == 0) __builtin_trap();
+}
 
 FUZZ(store, record)
 {
