@@ -3,10 +3,17 @@
 #include "store/akey_key.h"
 #include "support/store_fixture.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <csignal>
 #include <list>
 #include <map>
 #include <memory>
+#include <thread>
 
 namespace stepstore::testing {
 namespace {
@@ -451,6 +458,121 @@ TEST_P(AkeyContract, AnAkeyHasOneTypeAndRecordsOfOneSize)
     fetch.memory = {&small, 1};
     EXPECT_EQ(der_of([&] { container->akey_fetch(oid, as_bytes("d"), {&fetch, 1}); }), DER_REC2BIG);
     EXPECT_EQ(fetch.record_size, 4U);
+}
+
+// A value, few records and many of them, all made of one byte.
+class Generations {
+public:
+    Generations(Container& container, const ObjectId& oid) : container_(container), oid_(oid) {}
+
+    void write(std::uint8_t number)
+    {
+        const std::vector<std::byte> bytes(many, std::byte{number});
+        const Bytes value = Bytes(bytes).first(40), some = Bytes(bytes).first(few), all = bytes;
+        const Range few_records{3, few}, many_records{0, many};
+        AkeyUpdate updates[3];
+        updates[0].record_size = value.size();
+        updates[0].memory = {&value, 1};
+        updates[1].ranges = {&few_records, 1};
+        updates[1].memory = {&some, 1};
+        updates[2].ranges = {&many_records, 1};
+        updates[2].memory = {&all, 1};
+        for (std::size_t i = 0; i < 3; ++i) {
+            updates[i].akey = as_bytes(names[i]);
+            if (i == 0) continue;
+            updates[i].type = AkeyType::array;
+            updates[i].record_size = 1;
+        }
+        container_.akey_update(oid_, as_bytes("dkey"), updates);
+    }
+    // nullopt: there is none.
+    std::optional<std::uint8_t> read()
+    {
+        std::vector<std::byte> value(40), some(few), all(many);
+        const MutableBytes memory[] = {value, some, all};
+        const Range ranges[] = {{0, 0}, {3, few}, {0, many}};
+        AkeyFetch fetches[3];
+        for (std::size_t i = 0; i < 3; ++i) {
+            fetches[i].akey = as_bytes(names[i]);
+            fetches[i].memory = {&memory[i], 1};
+            if (i == 0) continue;
+            fetches[i].type = AkeyType::array;
+            fetches[i].ranges = {&ranges[i], 1};
+        }
+        container_.akey_fetch(oid_, as_bytes("dkey"), fetches);
+        EXPECT_EQ(fetches[0].record_size == 0, fetches[1].record_size == 0);
+        EXPECT_EQ(fetches[0].record_size == 0, fetches[2].record_size == 0);
+        if (fetches[0].record_size == 0) return std::nullopt;
+        std::set<std::byte> seen(value.begin(), value.end());
+        seen.insert(some.begin(), some.end());
+        seen.insert(all.begin(), all.end());
+        EXPECT_EQ(seen.size(), 1U) << "parts of several updates";
+        return static_cast<std::uint8_t>(*seen.begin());
+    }
+
+private:
+    static constexpr std::size_t few = 500, many = 100000;
+    static constexpr const char* names[] = {"value", "few", "many"};
+    Container& container_;
+    const ObjectId oid_;
+};
+
+TEST_P(AkeyContract, AnUpdateIsSeenWhole)
+{
+    for (const std::uint64_t object_class : {class_s1, class_rp_2g1}) {
+        const ObjectId oid = akey_object(1, object_class);
+        Generations(*container, oid).write(1);
+        std::atomic<bool> done{false};
+        std::thread writer([&] {
+            for (int round = 0; round < steps(300); ++round) {
+                const Bytes akey = as_bytes("many");
+                if (round % 7 == 0) container->akey_punch(oid, as_bytes("dkey"), {});
+                if (round % 11 == 0) container->akey_punch(oid, as_bytes("other"), {&akey, 1});
+                Generations(*container, oid).write(static_cast<std::uint8_t>(round));
+            }
+            done = true;
+        });
+        int reads = 0;
+        for (; !done; ++reads)
+            Generations(*container, oid).read();
+        writer.join();
+        EXPECT_GT(reads, 0);
+    }
+}
+
+// A writer is killed at any moment.
+TEST_P(AkeyContract, AnUpdateOfAKilledProcessIsThereOrNot)
+{
+    if (GetParam() == "memory") GTEST_SKIP() << "its pools do not survive their process";
+    const ObjectId oid = akey_object(1, class_rp_2g1);
+    for (int round = 0; round < steps(40); ++round) {
+        const pid_t child = fork();
+        if (child == 0) {
+            try {
+                const auto mine = Pool::open(path, Access::read_write)->open_container("test");
+                for (unsigned number = 1;; ++number) {
+                    Generations(*mine, oid).write(static_cast<std::uint8_t>(number));
+                    if (number % 5 == 0) mine->akey_punch(oid, as_bytes("dkey"), {});
+                }
+            } catch (...) {
+                _exit(1);
+            }
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(5 + round * 3 % 40));
+        kill(child, SIGKILL);
+        int status = 0;
+        waitpid(child, &status, 0);
+        EXPECT_TRUE(WIFSIGNALED(status));
+        Generations(*container, oid).read();
+        if (round % 10 == 0) {
+            CheckOptions repair;
+            repair.repair = true;
+            EXPECT_TRUE(undamaged(Pool::check(path, repair)));
+            Generations(*container, oid).read();
+        }
+    }
+    Generations(*container, oid).write(77);
+    EXPECT_EQ(Generations(*container, oid).read(), 77);
 }
 
 TEST_P(AkeyContract, KeyValuesAndArraysAreObjectsWithOneAkey)

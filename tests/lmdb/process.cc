@@ -32,6 +32,32 @@ protected:
     testing::TemporaryDirectory directory_;
 };
 
+// A commit writes its meta page, and then tells readers of it in lock.mdb. A writer that is killed in between
+// leaves them with the version before, until another one commits.
+TEST_F(LmdbProcesses, ReadersDoNotWaitForAWriterThatWasKilledBeforeItToldOfItsCommit)
+{
+    const auto pool = make();
+    put(pool->target(0), "key", "old");
+    EXPECT_EQ(get(pool->target(0), "key"), "old");
+    put(pool->target(0), "key", "new");
+    const FileDescriptor lock(open((path() + "/target-000/lock.mdb").c_str(), O_RDWR | O_CLOEXEC));
+    constexpr off_t told_at = 8; // the last version that readers know of
+    std::uint64_t told = 0;
+    ASSERT_EQ(pread(lock.get(), &told, sizeof told, told_at), static_cast<ssize_t>(sizeof told));
+    const std::uint64_t before = told - 1;
+    ASSERT_EQ(pwrite(lock.get(), &before, sizeof before, told_at), static_cast<ssize_t>(sizeof before));
+    const int status = run_in_child([&] {
+        alarm(60); // it must not wait for ever
+        const bool here = get(pool->target(0), "key") == "old";
+        const bool anew = get(lmdb().open(path())->target(0), "key") == "old";
+        return here && anew ? 0 : 1;
+    });
+    EXPECT_EQ(status, 0);
+    EXPECT_EQ(get(pool->target(0), "key"), "old");
+    ASSERT_EQ(pwrite(lock.get(), &told, sizeof told, told_at), static_cast<ssize_t>(sizeof told));
+    EXPECT_EQ(get(pool->target(0), "key"), "new");
+}
+
 TEST_F(LmdbProcesses, WriteAndReadOneTargetTogether)
 {
     make();

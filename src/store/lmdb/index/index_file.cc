@@ -64,10 +64,8 @@ bool IndexFile::find(MDB_txn* reader, Meta& meta)
     std::atomic_thread_fence(std::memory_order_acquire);
     const auto other = load_little<std::uint64_t>(mapped(2 * page_size_) + ((version & 1) ^ 1) * page_size_ +
                                                   meta_length - sizeof version);
-    if (problem == nullptr && other != version + 1) {
-        meta = found;
-        return true;
-    }
+    meta = problem == nullptr ? found : Meta{};
+    if (problem == nullptr && other != version + 1) return true;
     MDB_envinfo info;
     mdb_env_info(mdb_txn_env(reader), &info);
     if (info.me_last_txnid <= version) damaged_metas(problem != nullptr ? problem : "a version is missing");

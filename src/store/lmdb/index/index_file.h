@@ -34,7 +34,9 @@ public:
     Meta newest() const { return newest_meta(fd(), target_.where); }
 
     // The meta page of the version that a reader's slot keeps. False: a later commit may be overwriting it;
-    // it begins to only when the other page has the version after this one.
+    // it begins to only when the other page has the version after this one. `meta` has what was found then,
+    // and it is right if the slot, taken anew, keeps the same version. For a commit first tells readers of
+    // the version before it. A writer that was killed in between never does.
     bool find(MDB_txn* reader, Meta& meta);
     Meta committed_last(MDB_txn* writer);
     Tree tree_of(const Meta& meta)

@@ -63,6 +63,7 @@ bool Reading::read_in_slot(FunctionRef<void(const Meta&)> body)
 bool Reading::find_version(ReaderPool::Reader* reader)
 {
     try {
+        // After a find that gave false the same version once more ends it too (IndexFile::find).
         while (reader->meta.transaction != mdb_txn_id(reader->transaction) &&
                !file_.find(reader->transaction, reader->meta)) {
             mdb_txn_reset(reader->transaction);
