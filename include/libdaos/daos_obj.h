@@ -115,6 +115,48 @@ static inline bool daos_is_kv(daos_obj_id_t oid)
     return type >= DAOS_OT_KV_HASHED && type <= DAOS_OT_KV_LEXICAL;
 }
 
+/* How keys of a type are ordered: as numbers of 64 bits in the machine's order, or as bytes. */
+static inline bool daos_is_dkey_uint64_type(enum daos_otype_t type)
+{
+    return type == DAOS_OT_DKEY_UINT64 || type == DAOS_OT_MULTI_UINT64 || type == DAOS_OT_KV_UINT64 ||
+           daos_is_array_type(type);
+}
+
+static inline bool daos_is_akey_uint64_type(enum daos_otype_t type)
+{
+    return type == DAOS_OT_AKEY_UINT64 || type == DAOS_OT_MULTI_UINT64;
+}
+
+static inline bool daos_is_dkey_lexical_type(enum daos_otype_t type)
+{
+    return type == DAOS_OT_DKEY_LEXICAL || type == DAOS_OT_MULTI_LEXICAL || type == DAOS_OT_KV_LEXICAL;
+}
+
+static inline bool daos_is_akey_lexical_type(enum daos_otype_t type)
+{
+    return type == DAOS_OT_AKEY_LEXICAL || type == DAOS_OT_MULTI_LEXICAL;
+}
+
+static inline bool daos_is_dkey_uint64(daos_obj_id_t oid)
+{
+    return daos_is_dkey_uint64_type(daos_obj_id2type(oid));
+}
+
+static inline bool daos_is_akey_uint64(daos_obj_id_t oid)
+{
+    return daos_is_akey_uint64_type(daos_obj_id2type(oid));
+}
+
+static inline bool daos_is_dkey_lexical(daos_obj_id_t oid)
+{
+    return daos_is_dkey_lexical_type(daos_obj_id2type(oid));
+}
+
+static inline bool daos_is_akey_lexical(daos_obj_id_t oid)
+{
+    return daos_is_akey_lexical_type(daos_obj_id2type(oid));
+}
+
 /* ---- hints for the choice of a class: one of the RDD (redundancy) and one of the SHD (spread) */
 
 #define DAOS_OCH_RDD_BITS 4
@@ -164,13 +206,65 @@ enum {
     DAOS_COND_MASK = (1 << IO_FLAGS_COND_BITS) - 1
 };
 
-/* As size of a value: not known. */
+/* As size of a value or record: not known; in an update, it is removed. */
 enum { DAOS_REC_ANY = 0 };
+
+/* ---- values: an object has dkeys, a dkey has akeys. All of a dkey lies on one target. An akey holds one
+ * value, or an array of records. */
+
+/* Records of an array: rx_nr of them from index rx_idx, which is below 2^63. */
+typedef struct {
+    uint64_t rx_idx;
+    uint64_t rx_nr;
+} daos_recx_t;
+
+/* What an akey holds. It has one of them at a time, by its first update. */
+typedef enum {
+    DAOS_IOD_NONE = 0,
+    DAOS_IOD_SINGLE = 1, /* one value, replaced as a whole */
+    DAOS_IOD_ARRAY = 2   /* records of one size */
+} daos_iod_type_t;
+
+/* What a call reads or writes of one akey. */
+typedef struct {
+    daos_key_t iod_name; /* the akey: iov_len bytes */
+    daos_iod_type_t iod_type;
+    daos_size_t iod_size;   /* bytes of the value or of a record; set by a fetch, 0: nothing is there */
+    uint64_t iod_flags;     /* DAOS_COND_AKEY_*, if the call has DAOS_COND_PER_AKEY */
+    uint32_t iod_nr;        /* of iod_recxs; 1 for a single value */
+    daos_recx_t* iod_recxs; /* of an array; they do not overlap */
+} daos_iod_t;
+
+/* As flag of a map: iom_recxs is filled. NULL there, and iom_nr 0: the call allocates it, and the caller
+ * releases it with free(). */
+#define DAOS_IOMF_DETAIL 0x1U
+
+/* What a fetch found in the ranges of an array. */
+typedef struct {
+    daos_iod_type_t iom_type;
+    uint32_t iom_nr;         /* entries that iom_recxs has room for */
+    uint32_t iom_nr_out;     /* that there are, also if there is less room; 0 without DAOS_IOMF_DETAIL */
+    uint32_t iom_flags;      /* in: 0 or DAOS_IOMF_DETAIL */
+    daos_size_t iom_size;    /* as iod_size */
+    daos_recx_t iom_recx_lo; /* the one with the lowest index; zeroes: nothing is there */
+    daos_recx_t iom_recx_hi; /* the one with the highest; may be the same */
+    daos_recx_t* iom_recxs;  /* ascending */
+} daos_iom_t;
+
+/* What daos_obj_query_key() looks for: one of the first two, and some of the others. */
+enum {
+    DAOS_GET_MAX = 1 << 0,
+    DAOS_GET_MIN = 1 << 1,
+    DAOS_GET_DKEY = 1 << 2,
+    DAOS_GET_AKEY = 1 << 3,
+    DAOS_GET_RECX = 1 << 4
+};
 
 /* One key of a listing. */
 typedef struct {
     daos_size_t kd_key_len; /* bytes */
-    uint32_t kd_val_type;   /* of what is listed; 2: a dkey, as the keys of a key-value object are */
+    uint32_t
+        kd_val_type; /* of what is listed; 2: a dkey, as the keys of a key-value object are; 3: an akey */
 } daos_key_desc_t;
 
 /* ---- calls */
@@ -198,6 +292,65 @@ int daos_obj_open(daos_handle_t coh, daos_obj_id_t oid, unsigned int mode, daos_
 int daos_obj_close(daos_handle_t oh, daos_event_t* ev);
 /* Removes everything in the object. Snapshots keep theirs. flags: 0. */
 int daos_obj_punch(daos_handle_t oh, daos_handle_t th, uint64_t flags, daos_event_t* ev);
+/*
+ * Values. A key is iov_len bytes; for object types with keys of 64 bits it is 8 bytes, a number in the
+ * machine's order. `th` is DAOS_TX_NONE or, for reading, a snapshot (daos_tx_open_snap). Writing with a
+ * snapshot or through a read-only handle gives -DER_NO_PERM. Conditions (DAOS_COND_*) on a dkey or an akey:
+ * -DER_EXIST, -DER_NONEXIST. Handles of key-value objects and arrays are other ones: -DER_NO_HDL. Open such
+ * an object with daos_obj_open(): its akey is "0", and an array's dkeys are its chunks from 1.
+ */
+
+/*
+ * Writes `nr` akeys of one dkey, all at once. iod_size 0 removes the value, or the records of the ranges;
+ * sgls may be NULL then. Otherwise sgls[i] has the bytes of iods[i], iov_len of each piece, in order.
+ * -DER_REC2BIG: it has less. -DER_NO_PERM: two iods have one akey.
+ */
+int daos_obj_update(daos_handle_t oh, daos_handle_t th, uint64_t flags, daos_key_t* dkey, unsigned int nr,
+                    daos_iod_t* iods, d_sg_list_t* sgls, daos_event_t* ev);
+/*
+ * Reads `nr` akeys of one dkey, all at one moment. sgls[i] takes the bytes of iods[i]: iov_buf_len of each
+ * piece is room. Records that are not stored are zeroes between those that are. iov_len and sg_nr_out tell
+ * where the last stored byte is. sg_nr_out 0: nothing is stored, and the memory may be as it was. Without
+ * sgls, or with a list without room, only the size is looked up; iod_size is DAOS_REC_ANY then. iod_size
+ * tells the size, of an array without records in the ranges 0. ioms: NULL, or one for each iod. -DER_REC2BIG:
+ * a value needs more room; iod_size is set. -DER_INVAL: conditions of an update.
+ */
+int daos_obj_fetch(daos_handle_t oh, daos_handle_t th, uint64_t flags, daos_key_t* dkey, unsigned int nr,
+                   daos_iod_t* iods, d_sg_list_t* sgls, daos_iom_t* ioms, daos_event_t* ev);
+/* Removes a dkey. nr: 1. flags: 0, or DAOS_COND_PUNCH: -DER_NONEXIST if it is not there. */
+int daos_obj_punch_dkeys(daos_handle_t oh, daos_handle_t th, uint64_t flags, unsigned int nr,
+                         daos_key_t* dkeys, daos_event_t* ev);
+/* Removes akeys of a dkey at once. DAOS_COND_PUNCH: if one is not there, none is removed. */
+int daos_obj_punch_akeys(daos_handle_t oh, daos_handle_t th, uint64_t flags, daos_key_t* dkey,
+                         unsigned int nr, daos_key_t* akeys, daos_event_t* ev);
+/*
+ * Lists the dkeys of an object, or the akeys of a dkey, as daos_kv_list() does keys (daos_kv.h). Akeys, and
+ * dkeys of an object on one target, come in the order of their bytes, or as numbers.
+ */
+int daos_obj_list_dkey(daos_handle_t oh, daos_handle_t th, uint32_t* nr, daos_key_desc_t* kds,
+                       d_sg_list_t* sgl, daos_anchor_t* anchor, daos_event_t* ev);
+int daos_obj_list_akey(daos_handle_t oh, daos_handle_t th, daos_key_t* dkey, uint32_t* nr,
+                       daos_key_desc_t* kds, d_sg_list_t* sgl, daos_anchor_t* anchor, daos_event_t* ev);
+/*
+ * Lists where the array of an akey has records, ascending (incr_order) or descending. *size: bytes of a
+ * record; 0: there is no such array. *nr: room in recxs and eprs, in; entries given, out. eprs: NULL, or
+ * epr_lo is the latest update of these records, and epr_hi DAOS_EPOCH_MAX. Ascending, neighbours are one
+ * entry; descending, each part that one update wrote is one. anchor: zeroes at the beginning; at its end
+ * when all were given.
+ */
+int daos_obj_list_recx(daos_handle_t oh, daos_handle_t th, daos_key_t* dkey, daos_key_t* akey,
+                       daos_size_t* size, uint32_t* nr, daos_recx_t* recxs, daos_epoch_range_t* eprs,
+                       daos_anchor_t* anchor, bool incr_order, daos_event_t* ev);
+/*
+ * The highest or lowest dkey (DAOS_GET_DKEY), akey of a dkey (DAOS_GET_AKEY), or part of an array that has
+ * records (DAOS_GET_RECX). Of several, the highest dkey that has such an akey, and so on. Keys that are
+ * looked for are 64-bit numbers, with room for 8 bytes (iov_buf_len). The others are given. Where nothing is
+ * found the call gives 0, with rx_nr 0 and with iov_len 0 of the keys. -DER_INVAL: the object's type has
+ * other keys.
+ */
+int daos_obj_query_key(daos_handle_t oh, daos_handle_t th, uint64_t flags, daos_key_t* dkey, daos_key_t* akey,
+                       daos_recx_t* recx, daos_event_t* ev);
+
 /* *epoch: of the latest update, a removal or punch too; it never falls. 0: never written. */
 int daos_obj_query_max_epoch(daos_handle_t oh, daos_handle_t th, daos_epoch_t* epoch, daos_event_t* ev);
 

@@ -14,18 +14,28 @@ namespace stepstore::daos {
 template <class T>
 class Listed {
 public:
-    explicit Listed(std::size_t size) : size_(size)
+    explicit Listed(std::size_t size = 0) : size_(size)
     {
         if (size > 1) many_.resize(size);
     }
     T& operator[](std::size_t index) { return size_ > 1 ? many_[index] : one_; }
     std::span<const T> all() const { return {size_ > 1 ? many_.data() : &one_, size_}; }
+    std::size_t size() const { return size_; }
 
 private:
     std::size_t size_;
     T one_{};
     std::vector<T> many_;
 };
+
+// DER_INVAL: two of them overlap. unit: what they count, for the message.
+void require_disjoint(std::span<const store::Range> ranges, const char* unit);
+
+// What is used of a piece of memory. DER_INVAL: it says that it holds more than there is of it, or is NULL.
+MutableBytes used_memory(const d_sg_list_t& sgl, std::uint32_t piece);
+
+// DER_INVAL: NULL where there should be pieces of memory. How many there are.
+std::uint32_t pieces_of(const d_sg_list_t* sgl);
 
 // DER_INVAL: NULL where there should be ranges, or two that overlap.
 Listed<store::Range> request_ranges(const daos_array_iod_t* iod);

@@ -8,7 +8,7 @@ namespace {
 
 // In da_buf: target (4 bytes, little-endian), length (1), key (96).
 constexpr std::size_t key_at = 5;
-constexpr std::uint32_t type_dkey = 2; // kd_val_type, as libdaos gives it
+constexpr std::uint32_t type_dkey = 2, type_akey = 3; // kd_val_type, as libdaos gives it
 static_assert(key_at + std::tuple_size_v<decltype(store::ListPosition::key)> <= DAOS_ANCHOR_BUF_MAX);
 
 store::ListPosition load(const daos_anchor_t& anchor)
@@ -93,8 +93,8 @@ void require_listing(const std::uint32_t* nr, const daos_key_desc_t* kds, const 
         if (sgl->sg_iovs[i].iov_buf_len > 0) require(sgl->sg_iovs[i].iov_buf, "a piece of memory in sgl");
 }
 
-void list_keys(KeyValueResource& object, store::Epoch epoch, std::uint32_t* nr, daos_key_desc_t* kds,
-               d_sg_list_t* sgl, daos_anchor_t* anchor)
+void list_keys(const ObjectResource& object, Level level, bool is_turned, KeyWalk walk, std::uint32_t* nr,
+               daos_key_desc_t* kds, d_sg_list_t* sgl, daos_anchor_t* anchor)
 {
     const std::uint32_t room = *nr;
     if (anchor->da_type == DAOS_ANCHOR_TYPE_EOF) {
@@ -106,16 +106,18 @@ void list_keys(KeyValueResource& object, store::Epoch epoch, std::uint32_t* nr, 
     Pieces pieces(*sgl);
     std::uint32_t count = 0;
     std::size_t too_long = 0;
-    const auto take = [&](Bytes key) {
+    walk(position, [&](Bytes stored) {
+        std::array<std::byte, 8> number;
+        const Bytes key = key_for_caller(stored, is_turned, number);
         if (count == room) return false;
         if (!pieces.append(key)) {
             too_long = key.size();
             return false;
         }
-        kds[count++] = {.kd_key_len = key.size(), .kd_val_type = type_dkey};
+        kds[count++] = {.kd_key_len = key.size(),
+                        .kd_val_type = level == Level::dkey ? type_dkey : type_akey};
         return true;
-    };
-    object.run(epoch, [&](store::Container& in) { in.kv_list(object.oid(), position, take, epoch); });
+    });
     if (count == 0 && too_long > 0) {
         kds[0].kd_key_len = too_long;
         throw Error(-DER_KEY2BIG, "the next key of " + object.name() + " has " + std::to_string(too_long) +

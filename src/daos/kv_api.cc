@@ -153,7 +153,13 @@ int daos_kv_list(daos_handle_t oh, daos_handle_t th, uint32_t* nr, daos_key_desc
         auto object = resource<KeyValueResource>(oh);
         require_listing(nr, kds, sgl, anchor);
         const auto epoch = object->read_epoch(th);
-        return [=, object = std::move(object)] { list_keys(*object, epoch, nr, kds, sgl, anchor); };
+        return [=, object = std::move(object)] {
+            const auto walk = [&](store::ListPosition& position, stepstore::FunctionRef<bool(Bytes)> take) {
+                object->run(epoch,
+                            [&](store::Container& in) { in.kv_list(object->oid(), position, take, epoch); });
+            };
+            list_keys(*object, Level::dkey, false, walk, nr, kds, sgl, anchor);
+        };
     });
 }
 
