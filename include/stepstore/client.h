@@ -44,11 +44,8 @@ struct ObjectId {
     friend auto operator<=>(const ObjectId&, const ObjectId&) = default;
 };
 
-enum class ObjectType : std::uint8_t {
-    key_value,
-    array,
-    array_bytes
-}; // array: keeps its attributes itself; array_bytes: opened with attributes
+// array: keeps its attributes itself; array_bytes: opened with attributes; akeys: has dkeys and akeys
+enum class ObjectType : std::uint8_t { key_value, array, array_bytes, akeys };
 
 struct PoolOptions {
     std::string label;    // default: the last part of the path
@@ -66,6 +63,34 @@ struct ArrayAttributes {
 struct Range {
     std::uint64_t index = 0; // cells
     std::uint64_t length = 0;
+};
+
+// What an akey holds: one value, or an array of records of one size.
+enum class AkeyType : std::uint8_t { single, array };
+
+// What an update does to one akey.
+struct AkeyUpdate {
+    Bytes akey;
+    AkeyType type = AkeyType::single;
+    std::uint64_t record_size = 0;  // bytes of the value or of a record; 0: removes the value or the records
+    std::span<const Range> records; // of an array; they do not overlap
+    std::span<const Bytes> memory;  // what is written, taken in order
+    Condition condition = Condition::none;
+};
+
+// What a fetch reads of one akey.
+struct AkeyFetch {
+    Bytes akey;
+    AkeyType type = AkeyType::single;
+    // In: bytes of a record, 0: not known. Out: of the value or a record; 0: nothing is stored.
+    std::uint64_t record_size = 0;
+    std::span<const Range> records;       // of an array
+    std::span<const MutableBytes> memory; // room, filled in order; zeroes where nothing is stored
+};
+
+struct AkeyInfo {
+    AkeyType type = AkeyType::single;
+    std::uint64_t size = 0; // bytes of the value, or of a record
 };
 
 struct ContainerEntry {
@@ -274,6 +299,41 @@ private:
     std::shared_ptr<State> state_;
 };
 
+// An object of dkeys and akeys. Every object is one: the akey of a key-value object and of an array is "0",
+// and the dkeys of an array are its chunks from 1, as numbers of 8 bytes. All of a dkey lies on one target.
+class STEPSTORE_API Object {
+public:
+    ~Object();
+    Object(Object&&) noexcept;
+    Object& operator=(Object&&) noexcept;
+    const ObjectId& id() const;
+
+    // All of it is seen at once, or nothing. DER_EXIST, DER_NONEXIST by the conditions.
+    void update(Bytes dkey, std::span<const AkeyUpdate> updates, Condition of_dkey = Condition::none);
+    void update(Bytes dkey, Bytes akey, Bytes value, Condition of_akey = Condition::none); // a single value
+    // All at one moment. DER_REC2BIG: there is too little memory; record_size is set.
+    void fetch(Bytes dkey, std::span<AkeyFetch> fetches) const;
+    std::optional<std::vector<std::byte>> fetch(Bytes dkey, Bytes akey) const; // a single value
+    void punch(Bytes dkey);
+    void punch(Bytes dkey, std::span<const Bytes> akeys); // at once
+    void destroy();                                       // punches the whole object
+
+    // Until `each` returns false. In no promised order of dkeys; a key that is updated or punched meanwhile
+    // may be given or not.
+    void list_dkeys(const std::function<bool(Bytes dkey)>& each) const;
+    void list_akeys(Bytes dkey, const std::function<bool(Bytes akey)>& each) const;
+    std::optional<AkeyInfo> describe(Bytes dkey, Bytes akey) const; // nullopt: no such akey
+    // Where an array has records, ascending.
+    void list_records(Bytes dkey, Bytes akey, const std::function<bool(const Range&)>& each) const;
+
+    struct State;
+
+private:
+    friend class Container;
+    Object();
+    std::shared_ptr<State> state_;
+};
+
 class STEPSTORE_API Container {
 public:
     ~Container();
@@ -288,6 +348,7 @@ public:
     std::uint64_t allocate_oids(std::uint64_t count); // the first of `count` consecutive fresh numbers
 
     KeyValue key_value(const ObjectId& id, Access access = Access::read_write) const;
+    Object object(const ObjectId& id, Access access = Access::read_write) const; // of any type
     Array create_array(const ObjectId& id,
                        const ArrayAttributes& attributes) const; // DER_EXIST when it has attributes
     std::optional<Array> open_array(const ObjectId& id,

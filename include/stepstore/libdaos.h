@@ -40,6 +40,16 @@
     X(tx_open_snap, daos_tx_open_snap)                                                                       \
     X(tx_close, daos_tx_close)                                                                               \
     X(obj_generate_oid, daos_obj_generate_oid)                                                               \
+    X(obj_open, daos_obj_open)                                                                               \
+    X(obj_close, daos_obj_close)                                                                             \
+    X(obj_punch, daos_obj_punch)                                                                             \
+    X(obj_update, daos_obj_update)                                                                           \
+    X(obj_fetch, daos_obj_fetch)                                                                             \
+    X(obj_punch_dkeys, daos_obj_punch_dkeys)                                                                 \
+    X(obj_punch_akeys, daos_obj_punch_akeys)                                                                 \
+    X(obj_list_dkey, daos_obj_list_dkey)                                                                     \
+    X(obj_list_akey, daos_obj_list_akey)                                                                     \
+    X(obj_list_recx, daos_obj_list_recx)                                                                     \
     X(oit_open, daos_oit_open)                                                                               \
     X(oit_close, daos_oit_close)                                                                             \
     X(oit_list, daos_oit_list)                                                                               \

@@ -84,7 +84,7 @@ ObjectId Container::object_id(std::uint64_t lo, std::uint32_t hi, ObjectType typ
             throw Error(-DER_INVAL, "there is no object class " + stepstore::quoted(object_class) +
                                         ": use S1, S2, S4, S6, S8, S12, S16, S32, SX or RP_2G1 ... RP_2GX");
     }
-    const daos_otype_t types[] = {DAOS_OT_KV_HASHED, DAOS_OT_ARRAY, DAOS_OT_ARRAY_BYTE};
+    const daos_otype_t types[] = {DAOS_OT_KV_HASHED, DAOS_OT_ARRAY, DAOS_OT_ARRAY_BYTE, DAOS_OT_MULTI_HASHED};
     daos_obj_id_t oid;
     oid.lo = lo;
     oid.hi = hi;
