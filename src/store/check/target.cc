@@ -95,6 +95,9 @@ void Check::check_target(unsigned index)
                  "the pool cannot be opened until this is repaired: put the target back from a copy");
         }
     }
+    // A process that was killed as it committed may have an update that readers do not see before the next
+    // writer comes (reading.h). What it refers to must not be given back.
+    if (options_.repair) target.write([](WriteTransaction&) {});
     // The files first: what a file that nobody appends to holds now was referred to before now, if ever.
     const std::vector<Target::ExtentFile> files = target.extent_files();
     TargetWalk walked;
