@@ -127,7 +127,7 @@ void VersionedContainer::dkey_list(const ObjectId& oid, ListPosition& position, 
     const auto give = [&](Bytes beginning) {
         if (dkey_of(beginning, dkey)) return each(dkey);
         fail(DER_CSUM, object.name() + ": a record has the key " + quoted(beginning) +
-                           ", which is none of a dkey. The stored bytes are damaged");
+                           ", which is not that of a dkey. The stored bytes are damaged");
     };
     walk_keys(object, position, give, epoch, {{}, {}, std::byte{0}, true});
 }
@@ -156,7 +156,7 @@ void VersionedContainer::akey_list(const ObjectId& oid, Bytes dkey, ListPosition
         SplitKey key;
         if (split(whole, key)) return each(key.akey, key.type);
         fail(DER_CSUM, object.name() + ": a record has the key " + quoted(whole) +
-                           ", which is none of an akey. The stored bytes are damaged");
+                           ", which is not that of an akey. The stored bytes are damaged");
     };
     walk_keys(object, position, give, epoch, of_dkey(beginning, object.placement.group_of(dkey)));
 }

@@ -227,8 +227,9 @@ private:
                             " were given: an array has records of one size");
     }
 
-    // One that no other array has, and in each run the same: one copy may have committed in a run before. By the epoch no two arrays of one akey have one. By the checksum others do
-    // not, except by chance, and then the chunk has extents.
+    // One that no other array has, and in each run the same: one copy may have committed in a run before. By
+    // the epoch no two arrays of one akey have the same. By the checksum others do not, except by chance, and
+    // then the chunk has extents.
     std::uint64_t unused_chunk(const Copy& copy, Item& item) const
     {
         constexpr std::uint64_t odd = 0x9e3779b97f4a7c15ULL;

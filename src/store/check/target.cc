@@ -286,7 +286,7 @@ void Check::check_place(unsigned index, TargetWalk& walk, const ParsedKey& parse
                                                 : record.long_key;
         const bool akeys = has_akeys(parsed.oid);
         if (akeys && parsed.kind == Kind::keyvalue) {
-            if (!dkey_of(dkey, of_akey)) fail(DER_CSUM, "its key is none of a dkey and an akey");
+            if (!dkey_of(dkey, of_akey)) fail(DER_CSUM, "its key is not one of a dkey and an akey");
             dkey = of_akey;
         }
         ReplicaSet set;
