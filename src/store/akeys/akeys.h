@@ -19,7 +19,9 @@
 #include "store/key_value/place.h"
 #include "store/store.h"
 
+#include <list>
 #include <optional>
+#include <utility>
 
 namespace stepstore::store {
 
@@ -49,6 +51,30 @@ inline Walked of_dkey(const DkeyBeginning& beginning, unsigned group)
 {
     return {.prefix = beginning.whole(), .place = beginning.stored(), .group = group};
 }
+
+// What a call is about, mostly one akey, which then takes no allocation. They stay where they are.
+template <class T>
+class Few : NotCopied {
+public:
+    template <class... Arguments>
+    void add(Arguments&&... arguments)
+    {
+        if (!first_)
+            first_.emplace(std::forward<Arguments>(arguments)...);
+        else
+            others_.emplace_back(std::forward<Arguments>(arguments)...);
+    }
+    void for_each(FunctionRef<void(T&)> each)
+    {
+        if (first_) each(*first_);
+        for (T& one : others_)
+            each(one);
+    }
+
+private:
+    std::optional<T> first_;
+    std::list<T> others_;
+};
 
 // An array's shape: records of this size, in one chunk that no range leaves. DER_OVERFLOW.
 ArrayShape shape_of_records(const ObjectAccess& object, std::uint64_t record_size,

@@ -5,7 +5,6 @@
 #include "store/versioned.h"
 
 #include <algorithm>
-#include <list>
 
 namespace stepstore::store {
 
@@ -41,10 +40,10 @@ class AkeyRead {
 public:
     AkeyRead(const ObjectAccess& object, Bytes dkey, std::span<AkeyFetch> fetches, unsigned target,
              Epoch epoch)
-        : object_(object), dkey_(dkey), beginning_(dkey), target_(target), epoch_(epoch)
+        : object_(object), dkey_(dkey), target_(target), epoch_(epoch)
     {
         for (AkeyFetch& fetch : fetches)
-            asked_.emplace_back(object, dkey, fetch);
+            asked_.add(object, dkey, fetch);
     }
 
     void run(bool may_write, bool dkey_must_exist)
@@ -60,30 +59,29 @@ public:
                 object_.unread(target_, of_reads_[which]->at.place.named(), why);
             });
         std::uint64_t bytes = 0;
-        for (const Asked& one : asked_)
-            bytes += one.fetch.bytes;
+        asked_.for_each([&](const Asked& one) { bytes += one.fetch.bytes; });
         object_.target(target_).count({0, 1, 0, bytes});
     }
 
 private:
-    void expect(ReadTransaction& transaction) const
+    void expect(ReadTransaction& transaction)
     {
         object_.expect_epoch(transaction, epoch_);
         if (transaction.network() == nullptr) return;
-        for (const Asked& one : asked_) {
+        asked_.for_each([&](const Asked& one) {
             const Bytes live = one.at.place.live.view();
             transaction.expect({&live, 1});
-            if (epoch_ == latest) continue;
+            if (epoch_ == latest) return;
             const OldVersions old(object_, one.at.place, epoch_);
             transaction.expect_from(old.all.view(), old.first.view(), 1);
-        }
+        });
     }
 
     void find(ReadTransaction& transaction, std::vector<BulkRead>& reads, bool dkey_must_exist)
     {
         of_reads_.clear();
         bool any = false;
-        for (Asked& one : asked_) {
+        asked_.for_each([&](Asked& one) {
             AkeyFetch& fetch = one.fetch;
             fetch.bytes = 0;
             if (fetch.stored != nullptr) fetch.stored->clear();
@@ -99,10 +97,11 @@ private:
                 take_records(one, record, transaction, reads);
             }
             of_reads_.resize(reads.size(), &one);
-        }
+        });
         if (any || !dkey_must_exist) return;
+        const DkeyBeginning beginning(dkey_);
         const unsigned group = object_.placement.group_of(dkey_);
-        if (!has_key(object_, target_, transaction, epoch_, of_dkey(beginning_, group)))
+        if (!has_key(object_, target_, transaction, epoch_, of_dkey(beginning, group)))
             refuse("dkey " + quoted(dkey_));
     }
 
@@ -176,10 +175,9 @@ private:
 
     const ObjectAccess& object_;
     const Bytes dkey_;
-    const DkeyBeginning beginning_;
     const unsigned target_;
     const Epoch epoch_;
-    std::list<Asked> asked_; // they refer to themselves
+    Few<Asked> asked_;
     std::vector<const Asked*> of_reads_;
 };
 

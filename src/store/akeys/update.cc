@@ -7,8 +7,6 @@
 
 #include "base/checksum.h"
 
-#include <list>
-
 namespace stepstore::store {
 
 namespace {
@@ -83,11 +81,11 @@ std::optional<ArrayDescription> description_of(const ObjectAccess& object, const
 class AkeyWrite {
 public:
     AkeyWrite(const ObjectAccess& object, Bytes dkey, std::span<const AkeyUpdate> updates)
-        : object_(object), dkey_(dkey), beginning_(dkey), group_(object.placement.group_of(dkey)),
+        : object_(object), dkey_(dkey), group_(object.placement.group_of(dkey)),
           set_(object.placement.group(group_))
     {
         for (const AkeyUpdate& update : updates)
-            items_.emplace_back(object, dkey, update, bulk_);
+            items_.add(object, dkey, update, bulk_);
         for (unsigned copy = 0; copy < set_.count && !bulk_.empty(); ++copy)
             appended_[copy].append(object.target(set_.targets[copy]), bulk_);
     }
@@ -103,37 +101,36 @@ public:
                 const Copy copy{number, target,          transaction, object_.state(transaction, target),
                                 epoch,  released[number]};
                 if (number == 0) require_dkey(copy, of_dkey);
-                for (Item& item : items_) {
+                items_.for_each([&](Item& item) {
                     if (item.asked.type == AkeyType::single)
                         put_value(copy, item);
                     else
                         put_array(copy, item);
-                }
+                });
             }
         });
         std::uint64_t bytes = 0;
-        for (const Item& item : items_)
-            bytes += item.bytes();
+        items_.for_each([&](const Item& item) { bytes += item.bytes(); });
         for (unsigned copy = 0; copy < set_.count; ++copy)
             object_.target(set_.targets[copy]).count({1, 0, bytes, 0});
     }
 
 private:
-    void expect(WriteTransaction& transaction) const
+    void expect(WriteTransaction& transaction)
     {
         if (transaction.network() == nullptr) return;
         const KeyBuffer state = container_key(object_.container);
         std::vector<Bytes> keys{state.view()};
-        for (const Item& item : items_)
-            keys.push_back(item.at.place.live.view());
+        items_.for_each([&](const Item& item) { keys.push_back(item.at.place.live.view()); });
         transaction.expect(keys);
     }
 
     void require_dkey(const Copy& copy, Condition condition) const
     {
         if (condition == Condition::none) return;
+        const DkeyBeginning beginning(dkey_);
         const bool there =
-            has_key(object_, copy.target, copy.transaction, latest, of_dkey(beginning_, group_));
+            has_key(object_, copy.target, copy.transaction, latest, of_dkey(beginning, group_));
         if (there == (condition == Condition::must_exist)) return;
         fail(there ? DER_EXIST : DER_NONEXIST,
              object_.name() + ", dkey " + quoted(dkey_) +
@@ -249,11 +246,10 @@ private:
 
     const ObjectAccess& object_;
     const Bytes dkey_;
-    const DkeyBeginning beginning_;
     const unsigned group_;
     const ReplicaSet set_;
     std::vector<Payload> bulk_;
-    std::list<Item> items_; // they refer to themselves
+    Few<Item> items_;
     std::array<Appended, max_replicas> appended_;
 };
 
