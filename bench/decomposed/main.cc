@@ -58,12 +58,16 @@ Options parse_options(int argc, char** argv)
     line.numbers("shape", "elements in each dimension, row-major (default: 512,512,512)", options.shape,
                  std::uint64_t{1} << 31);
     line.number("rounds", "rounds (default: 3)", options.rounds, 1, 1000);
-    line.words("read-as",
+    line.words("read-as", "WORD,...",
                "how the reading ranks divide the array, also several: same as the writers, rows (along the\n"
                "first dimension), columns (along the last; default: same)",
                options.read_as);
-    line.flag("keep-pool", "our pool stays from round to round", [&] { options.keep_pool = true; });
+    line.flag("keep-pool", "keep Stepstore's pool from round to round", [&] { options.keep_pool = true; });
     line.text("directory", "DIR", "where all of them write (default: .)", options.directory);
+    line.example("Compare on four ranks with an array of 128 MiB",
+                 "mpirun -n 4 stepstore-bench-decomposed --shape 256,256,256");
+    line.example("Read by columns too what was written in blocks",
+                 "mpirun -n 4 stepstore-bench-decomposed --read-as same,columns");
     if (!line.parse(argc, argv).empty()) line.refuse("give options only");
     if (options.shape.size() > 7) line.refuse("--shape takes 1 to 7 dimensions");
     for (const std::string& name : options.read_as)

@@ -27,9 +27,11 @@ Options parse_options(int argc, char** argv)
         "broadcast from it, small and large: through the group of ranks that a stream uses. Prints\n"
         "the mean seconds of a call as JSON.");
     line.number("repeats", "calls of each kind (default: 200)", options.repeats, 1, 1'000'000);
-    line.number("waiting", "of the ranks so many wait for the others meanwhile (default: 0)", options.waiting,
-                0, 1 << 20);
-    line.number("bytes", "of the large calls, also with k or M (default: 64k)", options.bytes, 1, 1 << 30);
+    line.number("waiting", "ranks that wait for the others meanwhile (default: 0)", options.waiting, 0,
+                1 << 20);
+    line.bytes("bytes", "bytes of a large call, also with k or M (default: 64k)", options.bytes, 1, 1 << 30);
+    line.example("Measure the calls of four ranks, large ones of 1 MiB",
+                 "mpirun -n 4 stepstore-bench-exchanges --bytes 1M");
     if (!line.parse(argc, argv).empty()) line.refuse("give options only");
     return options;
 }

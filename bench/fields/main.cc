@@ -4,6 +4,8 @@
 #include "from_plan.h"
 #include "tasks.h"
 
+#include "common/command_line.h"
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -15,51 +17,49 @@ namespace stepstore::bench {
 
 namespace {
 
-[[noreturn]] void usage(const std::string& wrong)
-{
-    std::fprintf(
-        stderr,
-        "%s\nusage: stepstore-bench-fields write|read|read-many|list|first|contention|operational plan=FILE\n"
-        "  [processes=N] [first=N] [archive=key|message] [copies=FILE]\n"
-        "FDB_CONFIG holds FDB's configuration. The program is started by 'stepstore bench fields'.\n",
-        wrong.c_str());
-    std::exit(2);
-}
-
-int number(const std::string& name, const std::string& text, int least, int most)
-{
-    char* end = nullptr;
-    const long value = std::strtol(text.c_str(), &end, 10);
-    if (text.empty() || *end != '\0' || value < least || value > most)
-        usage("stepstore-bench-fields: " + name + "=" + text + ": give a number from " +
-              std::to_string(least) + " to " + std::to_string(most));
-    return static_cast<int>(value);
-}
-
-Work parse(int count, char** arguments)
+// Ends the program for --help (status 0) and for wrong usage (2).
+Work parse(int count, char** arguments, std::string& task)
 {
     Work work;
-    for (int i = 2; i < count; ++i) {
-        const std::string text = arguments[i];
-        const std::size_t equals = text.find('=');
-        const std::string name = text.substr(0, equals);
-        const std::string value = equals == std::string::npos ? "" : text.substr(equals + 1);
-        if (name == "plan")
-            work.plan = Plan::read(value);
-        else if (name == "processes")
-            work.processes = number(name, value, 1, 32);
-        else if (name == "first")
-            work.first = number(name, value, 0, 1000000);
-        else if (name == "copies")
-            work.copies = value;
-        else if (name == "archive" && (value == "key" || value == "message"))
-            work.decode = value == "message";
-        else
-            usage("stepstore-bench-fields: '" + text + "' is not an option");
-    }
-    if (work.plan.message.empty()) usage("stepstore-bench-fields: give plan=FILE");
+    std::uint64_t processes = 1, first = 0;
+    std::string plan, archive = "key";
+    CommandLine line(
+        "stepstore-bench-fields", "TASK --plan FILE [OPTIONS]",
+        "Measures fields through FDB's C++ interface, on the engine that FDB_CONFIG names. It holds FDB's\n"
+        "configuration. Prints seconds, fields and bytes as JSON. `stepstore bench fields` makes the plan,\n"
+        "and runs this on several engines in turn.\n"
+        "Tasks: write, read (one by one), read-many (a step at a time), list, first (one field, in a new\n"
+        "process), contention (reads beside writes of others), operational (readers follow writers).");
+    line.text("plan", "FILE", "the message and the values of the keys, one key in a line; required", plan);
+    line.number("processes", "processes; as many read as write if a task has both (default: 1)", processes, 1,
+                32);
+    line.number("first", "position in the plan of the first process's number (default: 0)", first, 0,
+                1'000'000);
+    line.choice("archive", {"key", "message"},
+                "archive bytes under a key, or messages whose keys FDB decodes (default: key)", archive);
+    line.text("copies", "FILE", "messages to answer reads from, if FDB_CONFIG says `engine: plan`",
+              work.copies);
+    line.example("Archive the fields of a plan from four processes",
+                 "stepstore-bench-fields write --plan plan --processes 4");
+    line.example("Retrieve them in four new processes",
+                 "stepstore-bench-fields read --plan plan --processes 4");
+    const auto tasks = line.parse(count, arguments);
+    const std::vector<std::string> known = {"write", "read",       "read-many",   "list",
+                                            "first", "contention", "operational", "first-itself"};
+    if (tasks.size() != 1) line.refuse("give one task");
+    task = tasks[0];
+    if (std::find(known.begin(), known.end(), task) == known.end())
+        line.refuse("there is no task '" + task + "'");
+    if (plan.empty()) line.refuse("give --plan FILE");
+    work.plan = Plan::read(plan);
+    work.processes = static_cast<int>(processes);
+    work.first = static_cast<int>(first);
+    work.decode = archive == "message";
     if (work.plan.steps().size() > max_steps)
-        usage("stepstore-bench-fields: more steps than " + std::to_string(max_steps));
+        line.refuse("the plan has more steps than " + std::to_string(max_steps));
+    const int numbers = work.first + work.processes * (task == "contention" ? 2 : 1);
+    if (task != "first-itself" && numbers > static_cast<int>(work.plan.numbers().size()))
+        line.refuse("the plan has fewer numbers than " + std::to_string(numbers));
     return work;
 }
 
@@ -135,7 +135,7 @@ void first(int count, char** arguments)
         close(ends[0]);
         std::string task = "first-itself";
         std::vector<char*> words(arguments, arguments + count);
-        words[1] = task.data();
+        words.back() = task.data(); // getopt_long has put the options before it
         words.push_back(nullptr);
         execv("/proc/self/exe", words.data());
         _exit(127);
@@ -164,16 +164,13 @@ void first_itself(const Work& work)
 
 void measure(int count, char** arguments)
 {
-    const std::string task = count > 1 ? arguments[1] : "";
-    const Work work = parse(count, arguments);
+    std::string task;
+    const Work work = parse(count, arguments, task);
     if (!work.copies.empty()) serve(work);
     if (task == "first-itself") {
         first_itself(work);
         return;
     }
-    const int numbers = work.first + work.processes * (task == "contention" ? 2 : 1);
-    if (numbers > static_cast<int>(work.plan.numbers().size()))
-        usage("stepstore-bench-fields: the plan has fewer numbers than " + std::to_string(numbers));
     std::printf("{");
     if (task == "write")
         separate(work, "write", writer);
@@ -185,10 +182,8 @@ void measure(int count, char** arguments)
         list(work);
     else if (task == "first")
         first(count, arguments);
-    else if (task == "contention" || task == "operational")
-        both(work, task == "contention");
     else
-        usage("stepstore-bench-fields: there is no task '" + task + "'");
+        both(work, task == "contention");
     std::printf("}\n");
 }
 

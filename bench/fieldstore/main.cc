@@ -4,6 +4,7 @@
 // Every process archives its own fields (a number of its own; steps, parameters, levels) and flushes after
 // each step. Then new processes retrieve them in another order. Then one process lists all. Bandwidth is
 // global: bytes by the time from the first beginning to the last end.
+#include "common/command_line.h"
 #include "common/processes.h"
 #include "common/workers.h"
 #include "fields/catalogue.h"
@@ -36,65 +37,64 @@ struct Case {
     int steps = 10;
     int params = 10;
     int levels = 20;
-    std::size_t size = 1 << 20;
+    std::uint64_t size = 1 << 20;
     bool in_collocation = false; // number and levelist, as the references found best for DAOS
     std::string durability = "process";
     Options options; // of the fields
 };
 
-constexpr const char* help =
-    "usage: stepstore bench fieldstore [name=value...]\n  directory processes steps params levels size "
-    "schema=element|collocation durability=process|power\n  and the settings of fields: packBelow "
-    "packSize chunkSize dataClass indexClass verify asynchronous inFlight\n";
-
-[[noreturn]] void usage(const std::string& wrong)
-{
-    std::fprintf(stderr, "%s\n%s", wrong.c_str(), help);
-    std::exit(2);
-}
-
-// Throws for what is no number, and for a setting that there is not.
-Case read(int count, char** arguments)
-{
-    Case one;
-    std::map<std::string, std::string> settings;
-    const std::map<std::string, int*> numbers = {{"processes", &one.processes},
-                                                 {"steps", &one.steps},
-                                                 {"params", &one.params},
-                                                 {"levels", &one.levels}};
-    for (int i = 1; i < count; ++i) {
-        const std::string text = arguments[i];
-        if (text == "--help") {
-            std::fputs(help, stdout);
-            std::exit(0);
-        }
-        const std::size_t equals = text.find('=');
-        if (equals == std::string::npos) usage("'" + text + "': give name=value");
-        const std::string name = text.substr(0, equals), value = text.substr(equals + 1);
-        if (name == "directory")
-            one.directory = value;
-        else if (const auto number = numbers.find(name); number != numbers.end())
-            *number->second = std::stoi(value);
-        else if (name == "size")
-            one.size = std::stoul(value);
-        else if (name == "schema")
-            one.in_collocation = value == "collocation";
-        else if (name == "durability")
-            one.durability = value;
-        else
-            settings[name] = value;
-    }
-    one.options = parse_options(settings);
-    return one;
-}
-
+// Ends the program for --help (status 0) and for wrong usage (2).
 Case parse(int count, char** arguments)
 {
-    try {
-        return read(count, arguments);
-    } catch (const std::exception& error) {
-        usage(error.what());
+    Case one;
+    std::uint64_t processes = 1, steps = 10, params = 10, levels = 20;
+    std::string schema = "element";
+    std::vector<std::string> settings;
+    CommandLine line(
+        "stepstore bench fieldstore", "[OPTIONS]",
+        "Measures the field catalogue and store by themselves, without FDB. Every process archives its own\n"
+        "fields and flushes after each step. Then new processes retrieve them in random order, and one\n"
+        "process lists all. Prints seconds, microseconds per field and MiB/s of all processes together.");
+    line.number("processes", "processes that archive, and then retrieve (default: 1)", processes, 1, 256);
+    line.number("steps", "steps of a process (default: 10)", steps, 1, 1'000'000);
+    line.number("params", "parameters in a step (default: 10)", params, 1, 1'000'000);
+    line.number("levels", "levels of a parameter (default: 20)", levels, 1, 1'000'000);
+    line.bytes("size", "bytes of a field, also with k or M (default: 1M)", one.size, 1,
+               std::uint64_t{1} << 32);
+    line.choice("schema", {"element", "collocation"},
+                "the key that the number and the level are in (default: element)", schema);
+    line.choice("durability", {"process", "power"},
+                "what flushed fields survive: the end of the process, or of power (default: process)",
+                one.durability);
+    line.text("directory", "DIR",
+              "where the pool goes (default: a new directory in $TMPDIR or /tmp); removed at the end",
+              one.directory);
+    line.words("set", "NAME=VALUE,...",
+               "settings of fields: packBelow, packSize, chunkSize, inFlight (bytes, also "
+               "with KiB, MiB or GiB), dataClass, indexClass, verify, asynchronous (true or false)",
+               settings);
+    line.example("Archive small fields in memory, from four processes",
+                 "stepstore bench fieldstore --directory /dev/shm --size 1500 --processes 4");
+    line.example("Give each field an array of its own, and check none when it is read",
+                 "stepstore bench fieldstore --set packBelow=0,verify=false");
+    if (!line.parse(count, arguments).empty()) line.refuse("give options only");
+    one.processes = static_cast<int>(processes);
+    one.steps = static_cast<int>(steps);
+    one.params = static_cast<int>(params);
+    one.levels = static_cast<int>(levels);
+    one.in_collocation = schema == "collocation";
+    std::map<std::string, std::string> named;
+    for (const std::string& setting : settings) {
+        const std::size_t equals = setting.find('=');
+        if (equals == std::string::npos) line.refuse("--set " + setting + ": give NAME=VALUE");
+        named[setting.substr(0, equals)] = setting.substr(equals + 1);
     }
+    try {
+        one.options = parse_options(named);
+    } catch (const std::exception& error) {
+        line.refuse(error.what());
+    }
+    return one;
 }
 
 const Key dataset = {
@@ -214,7 +214,7 @@ int main(int count, char** arguments)
     try {
         stepstore::bench::measure(stepstore::bench::parse(count, arguments));
     } catch (const std::exception& error) {
-        std::fprintf(stderr, "stepstore-bench-fieldstore: %s\n", error.what());
+        std::fprintf(stderr, "stepstore bench fieldstore: %s\n", error.what());
         return 1;
     }
     return 0;

@@ -42,8 +42,9 @@ CommandLine command_line(Options& options)
         "file (default: 5k)",
         options.size);
     line.text("engine", "stepstore|bp5", "what writes and reads (default: stepstore)", options.engine);
-    line.text("location", "LOCATION", "of a stream, or a file of BP5 (default: layouts)", options.location);
-    line.option("set", "NAME=VALUE,...", "parameters of the stream, such as Layout=kv",
+    line.text("location", "LOCATION", "where the stream goes, or the file of BP5 (default: layouts)",
+              options.location);
+    line.option("set", "NAME=VALUE,...", "parameters of the stream, such as Layout=kv (default: none)",
                 [&](const std::string& list) {
                     options.parameters += (options.parameters.empty() ? "" : ",") + list;
                 });
@@ -55,6 +56,10 @@ CommandLine command_line(Options& options)
     line.flag("list", "print the points of the design space as JSON, and end", [&] { options.list = true; });
     line.flag("check", "look at the options and end; needs no MPI", [&] { options.check = true; });
     line.flag("mean", "print the mean size of a rank's metadata, and end", [&] { options.mean = true; });
+    line.example("Measure two writers, and a reader that follows them",
+                 "mpirun -n 3 stepstore-bench-layouts --writers 2 --readers 1 --live");
+    line.example("Measure another layout, with 1 MiB of metadata in a step",
+                 "mpirun -n 4 stepstore-bench-layouts --size 1M --set Layout=kv");
     return line;
 }
 

@@ -39,12 +39,15 @@ Options parse_options(int argc, char** argv)
         "stream at random and gets U of the last step. What is read is compared with what was written.\n"
         "Prints the seconds of the slowest rank and the bytes of all ranks and steps as JSON. `stepstore\n"
         "bench data` and `stepstore bench open` run it with BP5 and Stepstore in turn.");
-    line.text("engine", "NAME", "ADIOS2's engine: BP5 (default), Plugin, ...", options.engine);
-    line.text("parameters", "N=V,...", "the engine's parameters", options.parameters);
+    line.text("engine", "NAME", "ADIOS2's engine, such as BP5 or Plugin (default: BP5)", options.engine);
+    line.text("parameters", "N=V,...", "the engine's parameters (default: none)", options.parameters);
     line.text("name", "NAME", "name given to Open (default: steps)", options.name);
-    line.number("bytes", "bytes of a rank in one step, a multiple of 16, also with k or M (default: 1M)",
-                options.bytes);
+    line.bytes("bytes", "bytes of a rank in one step, a multiple of 16, also with k or M (default: 1M)",
+               options.bytes);
     line.number("steps", "number of steps (default: 10)", options.steps);
+    line.example("Write a BP5 stream on two ranks",
+                 "mpirun -n 2 stepstore-bench-steps write --name out.bp --steps 20");
+    line.example("Read it", "mpirun -n 2 stepstore-bench-steps read --name out.bp --steps 20");
     const auto task = line.parse(argc, argv);
     if (task.size() != 1) line.refuse("give one task: write, read or last");
     if (task[0] == "read")

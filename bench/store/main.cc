@@ -31,15 +31,15 @@ Options parse_options(int argc, char** argv)
     Options options;
     std::uint64_t rounds = options.rounds, skew = options.skew;
     CommandLine line(
-        "stepstore-bench-store", "[OPTIONS]",
+        "stepstore bench store", "[OPTIONS]",
         "Measures kv_put, kv_get, array_write and array_read at 100 B, 5 KiB, 56 KiB and 1 MiB, with 1 and\n"
         "4 processes and both durability levels. The peers are raw LMDB, and pwrite/pread on one file per\n"
         "process. All take turns. Prints the medians in microseconds per operation. ratio = ours / peer:\n"
         "below 1 is faster than the peer.\n"
         "With --location, of a pool on Ceph: next to bare librados, and to a local pool with the same\n"
         "promise, durability=power.");
-    line.number("rounds", "rounds per case and subject (default 5)", rounds, 1, 1000);
-    line.seconds("seconds", "length of a round (default 0.1)", options.length.seconds);
+    line.number("rounds", "rounds per case and subject (default: 5)", rounds, 1, 1000);
+    line.seconds("seconds", "seconds of a round (default: 0.1)", options.length.seconds);
     line.number("operations", "operations of each process in a round, instead of --seconds",
                 options.length.operations);
     line.text("directory", "DIR",
@@ -53,7 +53,7 @@ Options parse_options(int argc, char** argv)
               options.only);
     line.number(
         "skew",
-        "place in a cache line where the caller's memory begins, 0 to 63 (default 0). malloc gives 16 for "
+        "byte of a cache line at which the caller's memory begins, 0 to 63 (default: 0). malloc gives 16 for "
         "large blocks; some processors copy from there at less than half the speed",
         skew, 0, 63);
     line.flag("no-verify", "read arrays without comparing large payloads with their checksums",
@@ -63,6 +63,10 @@ Options parse_options(int argc, char** argv)
         options.length.seconds = 0.02;
     });
     line.flag("json", "print a list of objects instead of a table", [&] { options.json = true; });
+    line.example("Compare small key-values with raw LMDB, in short rounds",
+                 "stepstore bench store --quick --case kv_put/100B");
+    line.example("Measure on a disk of its own, as JSON for a program",
+                 "stepstore bench store --directory /mnt/disk --json");
     const auto rest = line.parse(argc, argv);
     if (!rest.empty()) line.refuse("unknown argument '" + rest.front() + "'");
     options.rounds = static_cast<unsigned>(rounds);

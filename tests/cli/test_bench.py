@@ -152,13 +152,15 @@ def test_decomposed(cli):
 
 
 def test_fieldstore(cli):
-    words = (f"directory={cli.directory}", "size=1500", "steps=2", "params=2", "levels=2")
-    shown = cli("bench", "fieldstore", *words, "packBelow=0").out
+    words = ("--directory", cli.directory, "--size=1500", "--steps=2", "--params=2", "--levels=2")
+    shown = cli("bench", "fieldstore", *words, "--set", "packBelow=0,verify=false").out
     assert [line.split()[0] for line in shown.splitlines()] == ["write", "read", "list"]
     assert "packBelow" in cli("bench", "fieldstore", "--help").out
-    assert "give name=value" in cli("bench", "fieldstore", "size", code=2).err
-    assert "steps" in cli("bench", "fieldstore", "steps=x", code=2).err
-    assert "no setting 'index'" in cli("bench", "fieldstore", *words, "index=process", code=2).err
+    assert "give options only" in cli("bench", "fieldstore", "size=1500", code=2).err
+    assert "give NAME=VALUE" in cli("bench", "fieldstore", "--set", "verify", code=2).err
+    assert "--steps x: give a whole number" in cli("bench", "fieldstore", "--steps=x", code=2).err
+    assert "element|collocation" in cli("bench", "fieldstore", "--schema=both", code=2).err
+    assert "no setting 'index'" in cli("bench", "fieldstore", "--set", "index=process", code=2).err
 
 
 def test_the_documents_name_benchmarks_that_there_are():

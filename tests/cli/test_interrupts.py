@@ -97,8 +97,7 @@ def test_a_program_that_is_run_ends_with_its_caller(cli):
 def test_a_benchmark_that_is_ended_leaves_nothing(cli, name, how):
     place = cli.directory / "place"
     place.mkdir()
-    where = (f"directory={place}",) if name == "fieldstore" else ("--directory", place)
-    running = begun(cli, "bench", name, *where)
+    running = begun(cli, "bench", name, "--directory", place)
 
     def made():
         return any(place.glob("stepstore-bench-*/**/writers"))  # a process writes

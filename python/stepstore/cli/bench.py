@@ -27,10 +27,7 @@ PROGRAMS = {
         "stepstore-bench-arrays",
         "array objects by class, chunk size and number, for blocks of 4 KiB to 64 MiB",
     ),
-    "fieldstore": (
-        "stepstore-bench-fieldstore",
-        "the field catalogue and store without FDB; takes name=value in place of options",
-    ),
+    "fieldstore": ("stepstore-bench-fieldstore", "the field catalogue and store without FDB"),
 }
 MODULES = {
     "metadata": (

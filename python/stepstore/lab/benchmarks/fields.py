@@ -245,12 +245,12 @@ class _Archive:
         words = [
             str(self._setting.tools.program),
             task,
-            f"plan={self._setting.plan}",
-            f"processes={self._setting.processes}",
-            f"archive={options.archive}",
+            f"--plan={self._setting.plan}",
+            f"--processes={self._setting.processes}",
+            f"--archive={options.archive}",
         ]
         if self._engine == "plan":
-            words.append(f"copies={self._setting.copies}")
+            words.append(f"--copies={self._setting.copies}")
         done = run_program(words, env=self._environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         if done.returncode != 0:
             said = " ".join(done.stderr.split())[-600:]
