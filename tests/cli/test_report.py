@@ -25,13 +25,13 @@ needs_simulator = pytest.mark.skipif(
 FIGURES = ("one", "two", "three")
 
 
-def draw(folder, name, simulated=False, title=None, rows=((1, 2.5), (2, 1234567.0))):
+def draw(folder, name, simulated=False, title=None, rows=((1, 2.5), (2, 1234567.0)), size=(4, 3), panels=2):
     """As a command draws it."""
     from stepstore.lab.figures import ON_RANKS, TIME, blank, entitle, lines, save
 
-    figure, panels = blank(4, 3, 2)
+    figure, axes = blank(*size, panels)
     at, times = zip(*rows, strict=True)
-    for panel in panels:
+    for panel in axes:
         lines(panel, ON_RANKS, at, TIME, {"<the series>": times})
     entitle(figure, title or f"Figure {name} & more")
     folder.mkdir(parents=True, exist_ok=True)
@@ -244,6 +244,19 @@ def test_headings_and_links_lead_somewhere(cli, figures, tmp_path):
         pdf = tmp_path / "page.pdf"
         page.printed(pdf)
         assert pdf.read_bytes().startswith(b"%PDF") and pdf.stat().st_size > 10_000
+
+
+@needs_browser
+def test_figures_fill_the_pages_that_they_are_printed_on(cli, tmp_path):
+    for name in range(7):
+        draw(tmp_path / "low", f"{name}", size=(7, 3.6), panels=1)
+        give(tmp_path / "low", f"{name}", command="stepstore simulate figures")
+    report(cli, "--from", tmp_path / "low")
+    pdf = tmp_path / "low.pdf"
+    with browser.opened(cli.directory / "page.html", tmp_path / "profile") as page:
+        page.printed(pdf)
+    pages = len(re.findall(rb"/Type /Page\b", pdf.read_bytes()))
+    assert pages == 3, "two below the page's head, three, and two before the verdicts"
 
 
 @needs_browser

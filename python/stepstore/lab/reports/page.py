@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import re
+import struct
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +15,7 @@ from stepstore.lab.reports.chapters import CHAPTERS, Chapter
 from stepstore.lab.reports.collected import Collected, Figure, Provenance
 
 _MOST_ROWS = 400  # of a table in the page; the file that it offers has all
+_FORMS = {"low": 0.56, "middle": 0.85, "high": 1.5}  # at most so much height for a width; else "page"
 _KINDS = {".svg": "image/svg+xml", ".png": "image/png"}
 
 
@@ -33,7 +36,7 @@ def render(found: Collected, left_out: dict[str, list[str]], quick: bool, versio
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"data_uri": _data_uri, "number": number, "load": load_of}
+    environment.filters |= {"data_uri": _data_uri, "form": form, "number": number, "load": load_of}
     counts = {verdict: sum(one.verdict == verdict for one in found.statements) for verdict in VERDICTS}
     statements = sorted(found.statements, key=lambda one: (one.reference, _order(one.figure)))
     return environment.get_template("report.html").render(
@@ -70,6 +73,17 @@ def _sections(found: Collected, left_out: dict[str, list[str]]) -> list[Section]
 
 def _order(figure: str) -> tuple[int, str]:
     return (int(figure), "") if figure.isdigit() else (1 << 20, figure)
+
+
+def form(picture: Path) -> str:
+    """Which height it gets in print: those of report.css fill a page together."""
+    content = picture.read_bytes()
+    if picture.suffix == ".png":
+        width, height = struct.unpack(">II", content[16:24])
+    else:
+        box = re.search(rb'viewBox="0 0 ([0-9.]+) ([0-9.]+)"', content)
+        width, height = map(float, box.groups()) if box else (1, 1)
+    return next((name for name, most in _FORMS.items() if height <= most * width), "page")
 
 
 def _data_uri(file: Path, kind: str = "") -> str:
