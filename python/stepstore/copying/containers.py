@@ -364,7 +364,7 @@ class ContainerCopy:
             )
         firsts = state.get("firsts", {}).get(name) or [one["first"] for one in told["segments"]]
         new_name = self.destination.stream or name
-        return Stream(name, new_name, record, steps, not told["closed"], told, firsts, destination)
+        return Stream(name, new_name, record, steps, told, firsts, destination)
 
     def _count_steps(self, name: str, told: dict[str, Any], state: dict[str, Any]) -> int:
         in_files = any(one["directory"] for one in told["segments"])

@@ -68,7 +68,6 @@ class Stream:
     new_name: str
     record: bytes
     steps: int
-    was_live: bool
     told: dict[str, Any]
     firsts: list[int]  # of its segments' objects, in the destination
     destination: Container
