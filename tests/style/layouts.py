@@ -12,7 +12,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 LAYOUTS = ROOT / "src/steps/layouts"
 TOPS = ("src", "include", "plugins", "sim", "bench", "bindings", "python")
-OF_REFERENCES = {"layout_statements.py", "layout_presets.py", "experiments.py"}
+OF_REFERENCES = {
+    "layout_statements.py",
+    "layout_presets.py",
+    "experiments.py",
+    "goals.py",
+    "files_figures.py",
+}
 NAME = re.compile(r'\.name = "([a-z-]+)"')
 LITERAL = re.compile(r"\"((?:[^\"\\\n]|\\.)*)\"|'((?:[^'\\\n]|\\.)*)'")
 # These words have other meanings too. Here they are a layout's name only beside the word.
@@ -25,6 +31,9 @@ def names_in(line, names):
         word = text if text in names else ""
         if parameter := re.fullmatch(r"(?:\S+,)?Layout=([a-z-]+)(?:,\S*)?", text):
             word = parameter[1]
+        for named in names:
+            if "-" in named and named != word and re.search(rf"\b{named}\b(?!-)", text):
+                yield named
         if word in names and (word not in ALSO_WORDS or re.search("layout", line, re.IGNORECASE)):
             yield word
 
@@ -44,6 +53,7 @@ def violations(names):
 def main():
     names = {name for path in LAYOUTS.glob("*.cc") for name in NAME.findall(path.read_text("utf-8"))}
     assert len(names) >= 5 and list(names_in('if (layout == "array")', names)) == ["array"]
+    assert list(names_in('"take array-aligned or leave it out"', names)) == ["array-aligned"]
     found = list(violations(names))
     print("\n".join(found))
     return 1 if found else 0

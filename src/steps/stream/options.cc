@@ -246,6 +246,15 @@ std::vector<std::string> names_of(const std::vector<Setter<Options>>& setters)
     return names;
 }
 
+// The names of the layouts that can do something, for a message.
+std::string layouts_that(bool Layout::*can)
+{
+    std::string names;
+    for (const Layout* layout : layouts())
+        if (layout->*can) names += (names.empty() ? "" : " or ") + std::string(layout->name);
+    return names;
+}
+
 void check_snapshots(const Layout& layout, const WriterOptions& options)
 {
     if (!layout.data->in_snapshots)
@@ -261,10 +270,9 @@ void check_aggregators(const Layout& layout, const WriterOptions& options)
     if (options.ranks_per_aggregator < 2) return;
     const std::string what = "RanksPerAggregator=" + std::to_string(options.ranks_per_aggregator);
     if (!layout.aggregates)
-        throw Error(-DER_INVAL,
-                    what + " does not go with Layout=" + std::string(layout.name) +
-                        ", whose ranks exchange something in each step anyway: take array-aligned "
-                        "or kv, or leave it out");
+        throw Error(-DER_INVAL, what + " does not go with Layout=" + std::string(layout.name) +
+                                    ", whose ranks exchange something in each step anyway: take " +
+                                    layouts_that(&Layout::aggregates) + ", or leave it out");
     if (options.step_mode == StepMode::snapshot)
         throw Error(-DER_INVAL, what + " does not go with Steps=snapshot: leave one of them out");
     const std::uint64_t chunk = options.chunk_size != 0 ? options.chunk_size : layout.chunk_size;
@@ -335,7 +343,8 @@ void check_options(const WriterOptions& options)
                                     std::string(layout.one_object_because));
     if (options.objects == Objects::per_machine && !layout.objects_of_machines)
         throw Error(-DER_INVAL, "Objects=per-machine does not go with Layout=" + std::string(layout.name) +
-                                    ": only array-aligned has places for the ranks of a machine");
+                                    ": it has no places for the ranks of a machine: take " +
+                                    layouts_that(&Layout::objects_of_machines));
     if (options.ranks_per_object != 0 && options.objects && *options.objects != Objects::per_machine)
         throw Error(-DER_INVAL,
                     "RanksPerObject does not go with Objects=" + std::string(name_of(*options.objects)) +

@@ -29,12 +29,12 @@ enum class ReadMode : std::uint8_t { stream = 1, random_access = 2 };
 enum class Mode : std::uint8_t { deferred, sync };
 
 struct WriterOptions {
-    // Where the metadata of a step lies: posix, kv, array, array-aligned or array-adaptive
-    // (docs/design/steps.md compares them). Empty: array-aligned or, when appending, what the stream has.
+    // Where the metadata of a step lies (docs/design/steps.md compares the layouts). Empty: the first of
+    // layouts() or, when appending, what the stream has.
     std::string layout;
     // The metadata objects; empty: what the stream has when appending. For a new stream one for all steps or,
-    // in a pool in files that is written from several machines, per_machine (array-aligned only). Not for
-    // posix.
+    // in a pool in files that is written from several machines, per_machine. check_options() refuses what
+    // the layout cannot have.
     std::optional<Objects> objects;
     // per_machine: so many ranks in a row have a metadata object together. 0: as many as the ranks of the
     // group that run on one machine, or, when appending, what the stream has.
@@ -42,13 +42,13 @@ struct WriterOptions {
     // So many ranks in a row hand their metadata over to the first of them, which stores it for all; each
     // then waits for all of these in end_step. 1: each stores its own. 0: that or, in a pool in files that is
     // written from several machines by many ranks, usual_ranks_per_aggregator() (layouts/aggregation.h);
-    // when appending, what the stream has. array-aligned and kv only, and not with step_mode snapshot.
+    // when appending, what the stream has. Only for layouts without an exchange (Layout::aggregates), and not
+    // with step_mode snapshot.
     std::uint32_t ranks_per_aggregator = 0;
     // Where the metadata of the next step goes; empty: after that of the steps before or, when appending,
-    // as in the stream. snapshot: not for posix, nor with an object for each step.
+    // as in the stream. snapshot: not for layouts with data in files, nor with an object for each step.
     std::optional<StepMode> step_mode;
-    // of the metadata array, bytes; 0: the layout's default (aligned: 64 KiB, adaptive: 256 KiB, array:
-    // 1 MiB)
+    // of the metadata array, bytes; 0: the layout's default
     std::uint64_t chunk_size = 0;
     std::string object_class; // of the metadata object; empty: "SX" or, for one rank in a pool of files, "S1"
     std::uint64_t data_chunk_size = 0; // of the data arrays, bytes; 0: 1 MiB
