@@ -10,6 +10,7 @@ import time
 import pytest
 from stepstore.console import CommandError
 from stepstore.errors import DER_NONEXIST, Error
+from stepstore.lab.benchmarks.layout_points import all_layouts
 from stepstore.lab.simulation import run
 from stepstore.lab.simulation.cluster import load
 from stepstore.lab.simulation.run import Simulator
@@ -24,7 +25,7 @@ NEAR = 0.15  # how far an estimate may be from the simulation of the engine
 BOUND = 2.5  # by how much, where every rank reads
 STEPS = 24
 SETTLED = 3  # steps from which on nothing is new
-LAYOUTS = ("kv", "array", "array-aligned", "array-adaptive", "posix")
+LAYOUTS = [layout.name for layout in all_layouts() if layout.metadata != "other"]
 
 
 def jobs(points, ranks, size, reading, **more):

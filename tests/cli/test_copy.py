@@ -13,11 +13,10 @@ from stepstore.copying.mark import unfinished
 from stepstore.copying.objects import differs
 from stepstore.copying.task import Options, Place, Report
 from stepstore.copying.plan import STEPS_HI, type_of, user_half
+from stepstore.lab.benchmarks.layout_points import all_layouts
 from stepstore.steps import open_steps
 from stepstore.store import Pool
 from streams import write_stream
-
-LAYOUTS = ["array-aligned", "kv", "array", "array-adaptive", "posix"]
 
 
 # ---- containers and pools
@@ -229,7 +228,7 @@ def test_an_array_that_does_not_keep_its_sizes_needs_them(cli, pool):
 # ---- streams
 @pytest.mark.parametrize(
     "parameters",
-    [f"Layout={layout}" for layout in LAYOUTS]
+    [f"Layout={layout.name}" for layout in all_layouts()]
     + ["Layout=kv,Objects=per-step", "Objects=per-writer", "Steps=snapshot", "Layout=kv,Steps=snapshot"]
     + ["Compression=zstd", "Compression=blosc2-lz4"],
 )

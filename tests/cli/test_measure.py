@@ -6,6 +6,7 @@ import os
 import shutil
 
 import pytest
+from stepstore.lab.benchmarks.layout_points import all_layouts
 from stepstore.lab.simulation.cluster import load
 
 pytestmark = pytest.mark.skipif(
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.skipif(
 )
 # A machine that is busy takes a multiple of it.
 BRIEF = ("--ranks", 2, "--rounds", 1, "--steps", 20)
-LAYOUTS = {"kv", "array", "array-aligned", "array-adaptive", "posix"}
+LAYOUTS = {layout.name for layout in all_layouts()}
 
 
 @pytest.fixture(scope="module")

@@ -88,19 +88,33 @@ private:
                  Bytes before, Bytes metadata) const
     {
         const ObjectId home = record.metadata_of(step_, rank);
-        if (record.objects != Objects::single && layout_of(record).metadata_type == ObjectType::key_value)
-            return container.key_value(home).put(metadata_key(record, step_, rank), metadata);
-        KeyValue side = container.key_value(record.side);
+        if (record.objects != Objects::single && layout_of(record).metadata_type == ObjectType::key_value) {
+            ASSERT_TRUE(change_value(container.key_value(home), before, metadata));
+            return;
+        }
         Array array = container.open_array(home, {1, record.chunk_size});
         std::vector<std::byte> all(array.size());
         array.read(0, all);
         const auto at = std::search(all.begin(), all.end(), before.begin(), before.end());
         if (at != all.end())
             array.write(static_cast<std::uint64_t>(at - all.begin()), metadata);
-        else if (side.get(metadata_key(record, step_, rank)))
-            side.put(metadata_key(record, step_, rank), metadata);
-        else
+        else if (!change_value(container.key_value(record.side), before, metadata))
             change_file(segment_directory(pool.location(), record) / "metadata", before, metadata);
+    }
+
+    // Whatever its key. The copies of parts are not the metadata, even where their bytes are the same.
+    bool change_value(KeyValue keys, Bytes before, Bytes after) const
+    {
+        for (const std::string& key : keys.list()) {
+            if (key == copy_key(step_, rank_, MetadataPart::plan) ||
+                key == copy_key(step_, rank_, MetadataPart::definitions))
+                continue;
+            const auto value = keys.get(key);
+            if (!value || !std::ranges::equal(*value, before)) continue;
+            keys.put(key, after);
+            return true;
+        }
+        return false;
     }
 
     static void change_file(const std::string& path, Bytes before, Bytes after)

@@ -125,13 +125,8 @@ TEST_P(Hostile, ADirectoryWhereNoStreamHasFilesIsRefused)
     EXPECT_TRUE(fs::exists(outside / "metadata"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Layouts, Hostile,
-                         ::testing::Values("array-adaptive", "array-aligned", "array", "kv", "posix"),
-                         [](const auto& one) {
-                             std::string name = one.param;
-                             std::ranges::replace(name, '-', '_');
-                             return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Layouts, Hostile, ::testing::ValuesIn(WriterOptions::choices("Layout")),
+                         name_of_design);
 
 } // namespace
 } // namespace stepstore::steps::testing

@@ -74,9 +74,11 @@ TEST_P(OldBytesOfSteps, AreReadAgainBeforeTheyAreCalledDamaged)
     stepstore::testing::expect_second_looks(old, pool, 15, 8, read);
 }
 
-INSTANTIATE_TEST_SUITE_P(Layouts, OldBytesOfSteps,
-                         ::testing::Values("array-aligned", "array-aligned-aggregated", "array-adaptive",
-                                           "array", "kv", "posix"),
+INSTANTIATE_TEST_SUITE_P(Layouts, OldBytesOfSteps, ::testing::ValuesIn([] {
+                             std::vector<std::string> names = WriterOptions::choices("Layout");
+                             names.push_back(names.front() + "-aggregated");
+                             return names;
+                         }()),
                          name_of_design);
 
 } // namespace
