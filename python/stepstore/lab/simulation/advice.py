@@ -137,6 +137,7 @@ class Advisor:
         return [
             self._space.point({"Layout": layout.name, **_objects(layout, job), **chunk})
             for layout in all_layouts()
+            if layout.metadata != "other"  # these cannot be estimated
             for chunk in [*_chunks(layout, job), *self._chunks_of_files(layout, job)]
         ]
 
