@@ -40,7 +40,7 @@ void add_escaped_dkey(To& to, Bytes dkey)
 void add_digest(KeyBuffer& to, Bytes bytes)
 {
     ChecksumStream salted;
-    salted.update(as_bytes("stepstore dkey"));
+    salted.update(as_bytes("dkey"));
     salted.update(bytes);
     const std::uint64_t sums[] = {checksum(bytes), salted.digest(), 0};
     std::size_t bit = 0;
