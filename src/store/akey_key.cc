@@ -23,9 +23,9 @@ static_assert(kept_of_long + 2 + digest_size == most_stored && most_stored < max
 constexpr unsigned first_flat_type = 8, last_flat_type = 13; // key-value objects and arrays
 constexpr unsigned type_shift = 56;
 
-template <class To>
-void add_escaped_dkey(To& to, Bytes dkey)
+void add_escaped_dkey(ShortBytes& to, Bytes dkey)
 {
+    if (std::ranges::none_of(dkey, [](std::byte byte) { return byte <= escape; })) return to.add(dkey);
     for (const std::byte byte : dkey) {
         if (byte > escape) {
             to.add(Bytes(&byte, 1));
@@ -75,8 +75,7 @@ DkeyBeginning::DkeyBeginning(Bytes dkey)
 {
     add_escaped_dkey(whole_, dkey);
     const Bytes escaped = whole_.view();
-    long_ = escaped.size() > most_stored;
-    if (long_) {
+    if (escaped.size() > most_stored) {
         stored_.add(escaped.first(kept_of_long)).add(static_cast<std::uint8_t>(escape));
         stored_.add(static_cast<std::uint8_t>(digest_follows));
         add_digest(stored_, dkey);
@@ -89,15 +88,17 @@ DkeyBeginning::DkeyBeginning(Bytes dkey)
 
 AkeyKey::AkeyKey(Bytes dkey, Bytes akey, AkeyType type)
 {
-    const DkeyBeginning beginning(dkey);
-    whole_.add(beginning.whole());
+    add_escaped_dkey(whole_, dkey);
+    const bool is_short = whole_.view().size() <= most_stored;
+    whole_.add(end_of_dkey);
     whole_.add(akey);
     whole_.add(static_cast<std::byte>(type));
     const Bytes whole = whole_.view();
-    if (!beginning.is_long() && whole.size() <= max_short_key) {
+    if (is_short && whole.size() <= max_short_key) {
         stored_ = StoredKey(whole);
         return;
     }
+    const DkeyBeginning beginning(dkey);
     ShortBytes shown; // what is stored of it before its digest
     shown.add(beginning.stored());
     shown.add(whole.subspan(beginning.whole().size()));

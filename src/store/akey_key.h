@@ -40,13 +40,10 @@ public:
     Bytes whole() const { return whole_.view(); }
     // Of the stored forms: at most 63 bytes, ended by the only zero byte.
     Bytes stored() const { return stored_.view(); }
-    // Of a dkey that is not in its stored forms as it is.
-    bool is_long() const { return long_; }
 
 private:
     ShortBytes whole_;
     KeyBuffer stored_;
-    bool long_ = false;
 };
 
 class AkeyKey : NotCopied {

@@ -210,7 +210,7 @@ private:
             const auto bytes = encoded(*item.array);
             const Bytes piece(bytes);
             std::vector<Payload> none;
-            NewValue({bytes.size()}, {&piece, 1}, none).put(place, copy.transaction, copy.epoch, {});
+            NewValue(bytes.size(), {&piece, 1}, none).put(place, copy.transaction, copy.epoch, {});
         }
         item.pieces->put_into(chunk, update, appended_[copy.number]);
     }
