@@ -213,7 +213,7 @@ struct AkeyFetch {
     bool must_exist = false;
     // Out: bytes that were stored, and so are in memory. Records of the ranges that are not are zeros there.
     std::uint64_t bytes = 0;
-    // Where not nullptr, out: the parts of the ranges that are stored, in their order; neighbours are joined.
+    // Where not nullptr, out: the parts of the ranges that are stored, by their index; neighbours are joined.
     std::vector<Range>* stored = nullptr;
 };
 
