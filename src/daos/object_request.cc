@@ -223,8 +223,6 @@ void FetchRequest::run(const ObjectResource& object, store::Epoch epoch)
             each.memory = {};
         fetch();
     }
-    for (FetchPart& part : parts_)
-        std::ranges::sort(part.stored, {}, &store::Range::index);
 }
 
 namespace {

@@ -89,6 +89,17 @@ void Scattered::zero(std::uint64_t offset, std::uint64_t length) const
     }
 }
 
+std::vector<MutableBytes> first_of(std::span<const MutableBytes> memory, std::uint64_t size)
+{
+    std::vector<MutableBytes> first;
+    for (const MutableBytes& piece : memory) {
+        if (size == 0) break;
+        first.push_back(piece.first(std::min<std::uint64_t>(piece.size(), size)));
+        size -= first.back().size();
+    }
+    return first;
+}
+
 MutableBytes Scattered::contiguous(std::uint64_t offset, std::uint64_t length) const
 {
     for (const MutableBytes& piece : pieces_) {

@@ -48,6 +48,9 @@ std::uint64_t room_in(std::span<const Memory> memory)
     return room;
 }
 
+// The first `size` bytes of the memory.
+std::vector<MutableBytes> first_of(std::span<const MutableBytes> memory, std::uint64_t size);
+
 // A bulk payload, copied out of the transaction that found it.
 struct BulkSource {
     ExtentRef extent;

@@ -124,6 +124,52 @@ static void arrays(daos_handle_t container)
     CHECK_OK(daos_obj_close(oh, NULL));
 }
 
+/* An array that does not keep its attributes: its records are as large as the call says. */
+static void arrays_with_attributes_of_the_caller(daos_handle_t container)
+{
+    daos_obj_id_t oid = {.lo = 9};
+    daos_handle_t array;
+    struct request request;
+    struct memory memory;
+    uint32_t cells[20], found[20];
+    for (uint32_t i = 0; i < 20; ++i)
+        cells[i] = 500 + i;
+    CHECK_OK(daos_obj_generate_oid(container, &oid, DAOS_OT_ARRAY_ATTR, OC_SX, 0, 0));
+    CHECK_OK(daos_array_open_with_attr(container, oid, DAOS_TX_NONE, DAOS_OO_RW, 4, 8, &array, NULL));
+    daos_handle_t const oh = open_any(container, oid);
+    CHECK_OK(daos_array_write(array, DAOS_TX_NONE, request_of(&request, 12, 4), memory_of(&memory, cells, 16),
+                              NULL));
+    uint64_t const second = 2;
+    daos_key_t dkey = key_of(&second, 8);
+    daos_recx_t two[2] = {{6, 2}, {4, 1}};
+    daos_iod_t iod = array_of("0", 4, 2, two);
+    daos_iom_t map = {.iom_flags = 0};
+    CHECK_OK(daos_obj_fetch(oh, DAOS_TX_NONE, 0, &dkey, 1, &iod, memory_of(&memory, found, 12), &map, NULL));
+    CHECK(iod.iod_size == 4 && memory.list.sg_nr_out == 1);
+    CHECK(memcmp(found, &cells[2], 8) == 0 && found[2] == cells[0]);
+    CHECK(map.iom_recx_lo.rx_idx == 4 && map.iom_recx_lo.rx_nr == 1);
+    CHECK(map.iom_recx_hi.rx_idx == 6 && map.iom_recx_hi.rx_nr == 2);
+
+    CHECK_OK(records(oh, true, 2, 2, &cells[10], 2));
+    CHECK_OK(daos_array_read(array, DAOS_TX_NONE, request_of(&request, 10, 3), memory_of(&memory, found, 12),
+                             NULL));
+    CHECK(memcmp(found, &cells[10], 8) == 0 && found[2] == cells[0]);
+    CHECK_OK(daos_array_close(array, NULL));
+    CHECK_OK(daos_obj_close(oh, NULL));
+}
+
+/* A key of a key-value object is a dkey and its akey at once. */
+static void contradictory_conditions(daos_handle_t container)
+{
+    daos_handle_t const oh = open_any(container, kv_oid(container, 10, "SX"));
+    uint64_t const flags = DAOS_COND_DKEY_UPDATE | DAOS_COND_AKEY_INSERT;
+    CHECK_RC(put_single(oh, flags, "key", "0", "value"), -DER_NONEXIST);
+    CHECK_OK(put_single(oh, DAOS_COND_DKEY_INSERT | DAOS_COND_AKEY_INSERT, "key", "0", "value"));
+    CHECK_RC(put_single(oh, flags, "key", "0", "other"), -DER_EXIST);
+    expect_single(oh, DAOS_TX_NONE, "key", "0", "value");
+    CHECK_OK(daos_obj_close(oh, NULL));
+}
+
 enum { calls = 200 };
 
 static void wait_for(daos_handle_t eq, int count, int expected)
@@ -230,6 +276,8 @@ int main(void)
     events(store.container);
     key_values(store.container);
     arrays(store.container);
+    arrays_with_attributes_of_the_caller(store.container);
+    contradictory_conditions(store.container);
     close_store(&store);
     return 0;
 }

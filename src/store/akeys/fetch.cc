@@ -4,23 +4,9 @@
 #include "store/array/group_read.h"
 #include "store/versioned.h"
 
-#include <algorithm>
-
 namespace stepstore::store {
 
 namespace {
-
-// The first `size` bytes of the memory.
-std::vector<MutableBytes> first_of(std::span<const MutableBytes> memory, std::uint64_t size)
-{
-    std::vector<MutableBytes> first;
-    for (const MutableBytes& piece : memory) {
-        if (size == 0) break;
-        first.push_back(piece.first(std::min<std::uint64_t>(piece.size(), size)));
-        size -= first.back().size();
-    }
-    return first;
-}
 
 // One akey of a fetch.
 struct Asked : NotCopied {

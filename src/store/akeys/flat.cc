@@ -28,10 +28,16 @@ void require_type(const ObjectId& oid, AkeyType type, AkeyType its)
                                                         : "records, and a single value was meant"));
 }
 
-// The one condition of a dkey that has one akey.
-Condition both(Condition a, Condition b)
+// Of a dkey that has one akey: what the two conditions ask together. One that exists and another that does not
+// never hold.
+Condition both(Container& container, const ObjectId& oid, Bytes dkey, Condition of_dkey, Condition of_akey)
 {
-    return a == Condition::none ? b : a;
+    if (of_dkey == Condition::none || of_dkey == of_akey) return of_akey;
+    if (of_akey == Condition::none) return of_dkey;
+    const bool there = container.kv_get(oid, dkey, {}).has_value();
+    fail(there ? DER_EXIST : DER_NONEXIST,
+         "object " + text(oid) + ", dkey " + quoted(dkey) +
+             ": the update requires that the dkey exists and its akey does not, or the other way round");
 }
 
 // The memory as one piece: its own where it is one.
@@ -67,15 +73,6 @@ void require_room(const ObjectId& oid, std::uint64_t size, std::uint64_t room)
                            ": it does not exist, and the call requires that it does");
 }
 
-void scatter(Bytes from, std::span<const MutableBytes> memory)
-{
-    for (const MutableBytes& piece : memory) {
-        const std::size_t size = std::min(from.size(), piece.size());
-        if (size != 0) std::memcpy(piece.data(), from.data(), size);
-        from = from.subspan(size);
-    }
-}
-
 // ---- key-value objects
 
 void fetch_value(Container& container, const ObjectId& oid, Bytes key, AkeyFetch& fetch, Epoch epoch,
@@ -95,7 +92,7 @@ void fetch_value(Container& container, const ObjectId& oid, Bytes key, AkeyFetch
     if (fetch.memory.empty()) return;
     require_room(oid, fetch.record_size, room);
     fetch.bytes = fetch.record_size;
-    if (!buffer.empty()) scatter(Bytes(buffer).first(fetch.bytes), fetch.memory);
+    if (!buffer.empty()) Scattered(fetch.memory).copy_in(0, Bytes(buffer).first(fetch.bytes));
 }
 
 // ---- arrays
@@ -103,6 +100,7 @@ void fetch_value(Container& container, const ObjectId& oid, Bytes key, AkeyFetch
 // Of a chunk, in the terms of the calls for arrays.
 struct ChunkCells {
     ArrayAttributes attributes;
+    bool kept = false; // by the array: else extents are listed in bytes
     std::vector<Range> ranges;
 };
 
@@ -114,6 +112,7 @@ ChunkCells cells_of(Container& container, const ObjectId& oid, std::uint64_t chu
     ChunkCells cells;
     if (const auto kept = container.array_attributes(oid, epoch)) {
         cells.attributes = *kept;
+        cells.kept = true;
         if (record_size != 0 && record_size != kept->cell_size)
             fail(DER_INVAL, "array " + text(oid) + " has cells of " + std::to_string(kept->cell_size) +
                                 " bytes, and records of " + std::to_string(record_size) + " were given");
@@ -122,10 +121,12 @@ ChunkCells cells_of(Container& container, const ObjectId& oid, std::uint64_t chu
         for (const Range& range : ranges)
             cells.attributes.chunk_size = std::max(cells.attributes.chunk_size, range.index + range.length);
     }
-    std::uint64_t first = 0;
-    if (__builtin_mul_overflow(chunk, cells.attributes.chunk_size, &first) || first > farthest)
-        fail(DER_OVERFLOW,
-             "array " + text(oid) + ": chunk " + std::to_string(chunk) + " lies beyond 2^63 bytes");
+    std::uint64_t first = 0, bytes = 0;
+    if (__builtin_mul_overflow(chunk, cells.attributes.chunk_size, &first) || first > farthest ||
+        __builtin_mul_overflow(cells.attributes.chunk_size, cells.attributes.cell_size, &bytes) ||
+        bytes > farthest)
+        fail(DER_OVERFLOW, "array " + text(oid) + ": chunk " + std::to_string(chunk) +
+                               " lies, or reaches, beyond 2^63 bytes");
     for (const Range& range : ranges) {
         std::uint64_t end = 0;
         if (__builtin_add_overflow(range.index, range.length, &end) || end > cells.attributes.chunk_size)
@@ -150,8 +151,41 @@ void fetch_attributes(Container& container, const ObjectId& oid, Bytes dkey, Ake
     store_little(bytes.data(), attributes_magic);
     store_little(bytes.data() + 8, kept->cell_size);
     store_little(bytes.data() + 16, kept->chunk_size);
-    scatter(bytes, fetch.memory);
+    Scattered(fetch.memory).copy_in(0, bytes);
     fetch.bytes = attributes_size;
+}
+
+// The parts of the ranges that are stored, by their index.
+std::vector<Range> stored_cells(Container& container, const ObjectId& oid, Bytes dkey,
+                                const ChunkCells& cells, std::span<const Range> ranges, Epoch epoch)
+{
+    std::vector<Range> sorted(ranges.begin(), ranges.end());
+    std::ranges::sort(sorted, {}, &Range::index);
+    const std::uint64_t listed = cells.kept ? 1 : cells.attributes.cell_size; // of them in a cell
+    std::vector<Range> stored;
+    const auto add = [&](const StoredExtent& extent) {
+        const Range part{extent.records.index / listed, extent.records.length / listed};
+        if (!stored.empty() && stored.back().index + stored.back().length == part.index)
+            stored.back().length += part.length;
+        else
+            stored.push_back(part);
+        return true;
+    };
+    for (const Range& range : sorted)
+        container.extent_list(oid, dkey, as_bytes(flat_akey), {range.index * listed, range.length * listed},
+                              add, epoch);
+    return stored;
+}
+
+bool has_cells(Container& container, const ObjectId& oid, Bytes dkey, Epoch epoch)
+{
+    bool any = false;
+    const auto found = [&](const StoredExtent&) {
+        any = true;
+        return false;
+    };
+    container.extent_list(oid, dkey, as_bytes(flat_akey), {0, farthest}, found, epoch);
+    return any;
 }
 
 void fetch_cells(Container& container, const ObjectId& oid, Bytes dkey, std::uint64_t chunk, AkeyFetch& fetch,
@@ -160,46 +194,25 @@ void fetch_cells(Container& container, const ObjectId& oid, Bytes dkey, std::uin
     require_type(oid, fetch.type, AkeyType::array);
     const ChunkCells cells = cells_of(container, oid, chunk, fetch.record_size, fetch.ranges, epoch);
     const std::uint64_t cell = cells.attributes.cell_size;
-    bool any = false;
-    container.extent_list(
-        oid, dkey, as_bytes(flat_akey), {0, farthest / cell},
-        [&](const StoredExtent&) {
-            any = true;
-            return false;
-        },
-        epoch);
+    if (fetch.stored != nullptr)
+        *fetch.stored = stored_cells(container, oid, dkey, cells, fetch.ranges, epoch);
+    const bool found = fetch.stored != nullptr && !fetch.stored->empty();
+    const bool any = found || has_cells(container, oid, dkey, epoch);
     if (!any && (must_exist || fetch.must_exist)) refuse(oid, dkey);
     fetch.record_size = any ? cell : 0;
-    if (!any) return;
-    if (fetch.stored != nullptr) {
-        for (const Range& range : fetch.ranges) {
-            const auto add = [&](const StoredExtent& extent) {
-                auto& all = *fetch.stored;
-                if (!all.empty() && all.back().index + all.back().length == extent.records.index)
-                    all.back().length += extent.records.length;
-                else
-                    all.push_back(extent.records);
-                return true;
-            };
-            container.extent_list(oid, dkey, as_bytes(flat_akey), range, add, epoch);
-        }
-    }
-    if (fetch.memory.empty()) return;
+    if (!any || fetch.memory.empty()) return;
     std::uint64_t size = 0;
     for (const Range& range : fetch.ranges)
         size += range.length * cell;
     require_room(oid, size, room_in(fetch.memory));
-    std::vector<MutableBytes> memory;
-    for (const MutableBytes& piece : fetch.memory) {
-        memory.push_back(piece.first(std::min<std::uint64_t>(piece.size(), size)));
-        size -= memory.back().size();
-    }
+    const auto memory = first_of(fetch.memory, size);
     fetch.bytes =
         container.array_read(oid, cells.attributes, cells.ranges, memory, epoch, Verify::yes, Ends::untold)
             .bytes;
 }
 
-void update_attributes(Container& container, const ObjectId& oid, const AkeyUpdate& update)
+void update_attributes(Container& container, const ObjectId& oid, Bytes dkey, const AkeyUpdate& update,
+                       bool must_exist)
 {
     require_type(oid, update.type, AkeyType::single);
     const Joined value(update.memory);
@@ -208,16 +221,16 @@ void update_attributes(Container& container, const ObjectId& oid, const AkeyUpda
         load_little<std::uint64_t>(bytes.data()) != attributes_magic)
         fail(DER_INVAL, "array " + text(oid) +
                             ": dkey 0 takes its attributes alone: a magic number, cell size and chunk size");
-    container.array_create(
+    if (must_exist && !container.array_attributes(oid)) refuse(oid, dkey);
+    container.array_create( // which refuses to replace them
         oid, {load_little<std::uint64_t>(bytes.data() + 8), load_little<std::uint64_t>(bytes.data() + 16)});
 }
 
 void update_cells(Container& container, const ObjectId& oid, std::uint64_t chunk, const AkeyUpdate& update,
-                  Condition condition)
+                  bool conditional)
 {
     require_type(oid, update.type, AkeyType::array);
-    if (condition != Condition::none)
-        fail(DER_NOTSUPPORTED, "array " + text(oid) + ": chunks are written without conditions");
+    if (conditional) fail(DER_NOTSUPPORTED, "array " + text(oid) + ": chunks are written without conditions");
     const ChunkCells cells = cells_of(container, oid, chunk, update.record_size, update.ranges, latest);
     if (update.record_size == 0)
         container.array_punch(oid, cells.attributes, cells.ranges);
@@ -248,8 +261,8 @@ void flat_update(Container& container, const ObjectId& oid, Bytes dkey, std::spa
 {
     for (const AkeyUpdate& update : updates) {
         require_flat(oid, update.akey);
-        const Condition condition = both(of_dkey, update.condition);
         if (!is_array(oid)) {
+            const Condition condition = both(container, oid, dkey, of_dkey, update.condition);
             require_type(oid, update.type, AkeyType::single);
             if (update.record_size == 0) {
                 container.kv_remove(oid, dkey, condition);
@@ -262,9 +275,12 @@ void flat_update(Container& container, const ObjectId& oid, Bytes dkey, std::spa
                                        std::to_string(value.view().size()) + ": both must be the same");
             container.kv_put(oid, dkey, value.view(), condition);
         } else if (const auto chunk = chunk_of(oid, dkey)) {
-            update_cells(container, oid, *chunk, update, condition);
+            const bool conditional = of_dkey != Condition::none || update.condition != Condition::none;
+            update_cells(container, oid, *chunk, update, conditional);
         } else {
-            update_attributes(container, oid, update);
+            const bool must_exist =
+                of_dkey == Condition::must_exist || update.condition == Condition::must_exist;
+            update_attributes(container, oid, dkey, update, must_exist);
         }
     }
 }
