@@ -11,11 +11,6 @@ namespace stepstore::store {
 
 namespace {
 
-bool visible(const ParsedKey& parsed, const Record& record, Epoch epoch)
-{
-    return record.birth <= epoch && (parsed.space == Space::live || epoch < parsed.death);
-}
-
 // Calls `each` with the records of one object on one target that are visible at the epoch, until it returns
 // false.
 void for_each_visible(const ObjectAccess& object, unsigned target, ReadTransaction& transaction, Epoch epoch,
@@ -28,11 +23,10 @@ void for_each_visible(const ObjectAccess& object, unsigned target, ReadTransacti
         for (Entry entry; entries.next(entry);) {
             ParsedKey parsed;
             Record record;
-            const char* reason = parse_key(entry.key, parsed) ? parse_record(entry.key, entry.value, record)
-                                                              : "the record's key is malformed";
+            const char* reason = parse_entry(entry, parsed, record);
             if (reason != nullptr)
                 object.damaged(target, "record " + quoted(entry.key.subspan(prefix.size())), reason);
-            if (visible(parsed, record, epoch) && !each(parsed, record)) return;
+            if (visible_at(parsed, record, epoch) && !each(parsed, record)) return;
         }
         if (const char* reason = entries.damage_beside()) object.damaged_beside(target, "a record", reason);
     }

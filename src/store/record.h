@@ -19,6 +19,7 @@
 #pragma once
 
 #include "store/backend.h"
+#include "store/keys.h"
 #include "store/types.h"
 
 #include <cstdint>
@@ -48,6 +49,17 @@ struct Record {
 
 // Verifies the header and takes the value apart. nullptr, or what is wrong with it.
 const char* parse_record(Bytes key, Bytes value, Record& record);
+// The same of an entry, with its key.
+inline const char* parse_entry(const Entry& entry, ParsedKey& parsed, Record& record)
+{
+    return parse_key(entry.key, parsed) ? parse_record(entry.key, entry.value, record)
+                                        : "the record's key is malformed";
+}
+// Whether a record, live or in history, is a part of the object at the epoch.
+inline bool visible_at(const ParsedKey& parsed, const Record& record, Epoch epoch)
+{
+    return record.birth <= epoch && (parsed.space == Space::live || epoch < parsed.death);
+}
 // What it says of a lost record, which is intact and lies in its place.
 inline constexpr char was_damaged[] = "it was damaged before it was replaced";
 // Inline payloads only.

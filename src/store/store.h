@@ -229,6 +229,12 @@ struct ListPosition {
     bool done = false;
     std::uint8_t length = 0;         // of key
     std::array<std::byte, 96> key{}; // the stored key of the last entry given
+
+    void stand_at(Bytes place)
+    {
+        length = static_cast<std::uint8_t>(place.size());
+        std::memcpy(key.data(), place.data(), place.size());
+    }
 };
 
 class Container {

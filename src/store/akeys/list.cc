@@ -12,18 +12,7 @@ namespace {
 
 constexpr std::size_t extents_at_once = 1024;
 
-void stand_at(ListPosition& position, Bytes place)
-{
-    position.length = static_cast<std::uint8_t>(place.size());
-    std::memcpy(position.key.data(), place.data(), place.size());
-}
-
 // ---- the chunks of an array object
-
-bool visible_at(const ParsedKey& parsed, const Record& record, Epoch epoch)
-{
-    return record.birth <= epoch && (parsed.space == Space::live || epoch < parsed.death);
-}
 
 // The first chunk from `from` on that has a record at the epoch, on one target.
 std::optional<std::uint64_t> next_chunk(const ObjectAccess& object, unsigned target,
@@ -38,8 +27,7 @@ std::optional<std::uint64_t> next_chunk(const ObjectAccess& object, unsigned tar
         for (Entry entry; entries.next(entry);) {
             ParsedKey parsed;
             Record record;
-            const char* reason = parse_key(entry.key, parsed) ? parse_record(entry.key, entry.value, record)
-                                                              : "the record's key is malformed";
+            const char* reason = parse_entry(entry, parsed, record);
             if (reason != nullptr) object.damaged(target, "an extent", reason);
             if (!visible_at(parsed, record, epoch)) continue;
             next = std::min(next.value_or(UINT64_MAX), parsed.chunk);
@@ -57,7 +45,7 @@ void list_chunks(const ObjectAccess& object, Container& container, ListPosition&
     if (position.target == 0 && position.length == 0 && container.array_attributes(object.oid, epoch)) {
         store_big(dkey, std::uint64_t{0});
         if (!each(dkey)) return;
-        stand_at(position, dkey);
+        position.stand_at(dkey);
     }
     while (!position.done) {
         if (position.target >= object.placement.groups()) {
@@ -78,7 +66,7 @@ void list_chunks(const ObjectAccess& object, Container& container, ListPosition&
         }
         store_big(dkey, *chunk + 1);
         if (!each(dkey)) return;
-        stand_at(position, dkey);
+        position.stand_at(dkey);
     }
 }
 

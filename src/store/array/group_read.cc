@@ -119,7 +119,7 @@ void GroupRead::walk_at_epoch(Entries& entries, const ReadPiece& piece, Space sp
         ParsedKey parsed;
         Record record;
         parse(entry, parsed, record);
-        if (record.birth > epoch_ || (space == Space::history && parsed.death <= epoch_)) continue;
+        if (!visible_at(parsed, record, epoch_)) continue;
         const std::uint64_t start = parsed.end - record.length;
         if (start >= piece.end) {
             if (space == Space::live) break;
@@ -133,8 +133,7 @@ void GroupRead::walk_at_epoch(Entries& entries, const ReadPiece& piece, Space sp
 
 void GroupRead::parse(const Entry& entry, ParsedKey& parsed, Record& record)
 {
-    const char* reason = parse_key(entry.key, parsed) ? parse_record(entry.key, entry.value, record)
-                                                      : "the record's key is malformed";
+    const char* reason = parse_entry(entry, parsed, record);
     if (reason == nullptr && record.length > parsed.end) reason = "the extent begins before its chunk";
     if (reason == nullptr) return;
     object_.damaged(target_,

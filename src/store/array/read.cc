@@ -63,10 +63,9 @@ std::uint64_t end_on_target(const ObjectAccess& object, unsigned target, ReadTra
         for (; !found && more && starts_with(entry.key, prefix.view()); more = transaction.previous(entry)) {
             ParsedKey parsed;
             Record record;
-            const char* reason = parse_key(entry.key, parsed) ? parse_record(entry.key, entry.value, record)
-                                                              : "the record's key is malformed";
+            const char* reason = parse_entry(entry, parsed, record);
             if (reason != nullptr) object.damaged(target, "the last extent", reason);
-            found = record.birth <= epoch && (space == Space::live || epoch < parsed.death) &&
+            found = visible_at(parsed, record, epoch) &&
                     (!removal || removal->left_of(parsed.chunk, record.birth) >= parsed.end);
             if (found) end = std::max(end, parsed.chunk * shape.chunk + parsed.end);
         }

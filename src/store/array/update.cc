@@ -53,8 +53,7 @@ bool ArrayUpdate::clear(ArrayPosition from, ArrayPosition to, std::size_t budget
         const bool inside = there && starts_with(entry.key, prefix.view());
         const char* reason = nullptr;
         if (inside) {
-            reason = parse_key(entry.key, parsed) ? parse_record(entry.key, entry.value, record)
-                                                  : "the record's key is malformed";
+            reason = parse_entry(entry, parsed, record);
         } else if (there) {
             reason = damage_of(entry);
         }

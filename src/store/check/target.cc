@@ -195,8 +195,7 @@ void Check::walk_record(unsigned index, ReadTransaction& transaction, TargetWalk
     }
     ParsedKey parsed;
     Record record;
-    const char* reason = parse_key(entry.key, parsed) ? parse_record(entry.key, entry.value, record)
-                                                      : "the record's key is malformed";
+    const char* reason = parse_entry(entry, parsed, record);
     if (reason == nullptr && record.type == RecordType::inlined && options_.data && !payload_intact(record))
         reason = "the checksum of the value does not match";
     if (reason == nullptr && parsed.kind == Kind::array && record.length > parsed.end)

@@ -106,7 +106,7 @@ Batch collect(const ObjectAccess& object, ReadTransaction& transaction, Space sp
         const bool key_good = parse_key(entry.key, parsed) && (!history || unescape(parsed.place, stored));
         const char* reason =
             key_good ? parse_record(entry.key, entry.value, record) : "the record's key is malformed";
-        if (reason == nullptr && (record.birth > epoch || (history && parsed.death <= epoch))) continue;
+        if (reason == nullptr && !visible_at(parsed, record, epoch)) continue;
         Bytes place = history && key_good ? stored.view() : entry.key.subspan(prefix.size());
         place = place.first(std::min(place.size(), max_stored_key));
         // Other versions of a key that was found.
@@ -232,10 +232,6 @@ void walk_keys(const ObjectAccess& object, ListPosition& position, FunctionRef<b
                             ": the position of the listing is damaged or belongs to another listing: begin "
                             "the listing again");
     }
-    const auto stand_at = [&position](Bytes place) {
-        position.length = static_cast<std::uint8_t>(place.size());
-        std::memcpy(position.key.data(), place.data(), place.size());
-    };
     FirstBatches first_batches(object, epoch, walked);
     while (!position.done) {
         if (position.target >= (walked.group ? 1 : object.placement.groups())) {
@@ -250,7 +246,7 @@ void walk_keys(const ObjectAccess& object, ListPosition& position, FunctionRef<b
             found = first_batches.take(position.target);
         for (const Listed& one : found.entries) {
             if (one.reason == nullptr && !each(one.key)) return;
-            stand_at(one.place);
+            position.stand_at(one.place);
             if (one.reason == nullptr) continue;
             fail(DER_CSUM, object.where(found.target) + ", " + key_text(object.oid, one.place) + ": " +
                                one.reason +
