@@ -43,7 +43,7 @@ def pool(cli):
 
 
 def ask(cli, *words, shell="bash", **environment):
-    """What is offered for the last word. By a loaded machine too, if its time is not the subject."""
+    """The offers for the last word, also from a loaded machine if its time is not the subject."""
     environment.setdefault("STEPSTORE_COMPLETE_SECONDS", "30")
     asked = {"COMP_WORDS": "\n".join(("stepstore", *words)), "COMP_CWORD": str(len(words))}
     if shell != "bash":
