@@ -138,6 +138,70 @@ TEST_P(Damage, ADamagedRecordIsListedFoundAndReplaced)
     EXPECT_TRUE(undamaged(Pool::check(path, {})));
 }
 
+// A record of an array may be what describes its extents: a repair keeps them as long as it is damaged.
+TEST_P(Damage, DamagedAkeysAreNamedAndPunchedAway)
+{
+    const ObjectId oid{class_s1, 0x78}; // of dkeys and akeys
+    const std::string long_dkey(300, 'd');
+    const auto content = pattern(2000, 3);
+    const Bytes memory = content;
+    const Range records{0, content.size()};
+    AkeyUpdate updates[2];
+    updates[0].akey = as_bytes("value");
+    updates[1].akey = as_bytes("array");
+    updates[1].type = AkeyType::array;
+    updates[1].ranges = {&records, 1};
+    for (AkeyUpdate& update : updates)
+        update.memory = {&memory, 1};
+    updates[0].record_size = content.size();
+    updates[1].record_size = 1;
+    for (const std::string& dkey : {long_dkey, std::string("short"), std::string("kept")})
+        container->akey_update(oid, as_bytes(dkey), updates);
+
+    const KeyBuffer akeys = kind_prefix(Space::live, 1, oid, Kind::keyvalue);
+    const auto kept = [&](Bytes key) { return starts_with(key.subspan(akeys.size()), as_bytes("kept")); };
+    const unsigned target = Placement(1, oid, pool->targets()).group(0).targets[0];
+    below()->target(target).write([&](WriteTransaction& transaction) {
+        std::vector<std::pair<std::vector<std::byte>, std::vector<std::byte>>> changed;
+        Entry entry;
+        for (bool more = transaction.seek(akeys.view(), entry); more && starts_with(entry.key, akeys.view());
+             more = transaction.next(entry))
+            if (!kept(entry.key))
+                changed.push_back(
+                    {{entry.key.begin(), entry.key.end()}, {entry.value.begin(), entry.value.end()}});
+        ASSERT_EQ(changed.size(), 4U);
+        for (auto& [key, value] : changed) {
+            value[10] ^= std::byte{4};
+            transaction.put(key, value);
+        }
+    });
+    reopen();
+    const auto fetch_code = [&](const std::string& dkey, const char* akey, AkeyType type) {
+        AkeyFetch fetch;
+        fetch.akey = as_bytes(akey);
+        fetch.type = type;
+        return der_of([&] { container->akey_fetch(oid, as_bytes(dkey), {&fetch, 1}); });
+    };
+    for (const std::string& dkey : {long_dkey, std::string("short")}) {
+        EXPECT_EQ(fetch_code(dkey, "value", AkeyType::single), DER_CSUM);
+        EXPECT_EQ(fetch_code(dkey, "array", AkeyType::array), DER_CSUM);
+    }
+    const CheckReport damaged = Pool::check(path, {true, true});
+    EXPECT_TRUE(damaged.damaged());
+    EXPECT_FALSE(has_finding(damaged, CheckFinding::Severity::reclaimable, "object", "akey was punched"));
+    container->akey_punch(oid, as_bytes(long_dkey), {}, true);
+    const Bytes both[] = {as_bytes("value"), as_bytes("array")};
+    container->akey_punch(oid, as_bytes("short"), both, true);
+    EXPECT_EQ(fetch_code(long_dkey, "value", AkeyType::single), 0);
+    const CheckReport punched = Pool::check(path, {true, true});
+    EXPECT_TRUE(undamaged(punched));
+    EXPECT_TRUE(has_finding(punched, CheckFinding::Severity::reclaimable, "object", "akey was punched"));
+    const CheckReport repaired = Pool::check(path, {});
+    EXPECT_EQ(repaired.findings.size(), 0U);
+    EXPECT_EQ(fetch_code("kept", "value", AkeyType::single), 0);
+    EXPECT_EQ(fetch_code("kept", "array", AkeyType::array), 0);
+}
+
 TEST_P(Damage, ADamagedRecordThatASnapshotNeedsIsNotSilentlyAbsentThere)
 {
     const ObjectId oid = kv_object(0x77);

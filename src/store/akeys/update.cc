@@ -255,45 +255,6 @@ private:
 
 // ---- punches
 
-// Removes the value or the array under the akey of this key. Gives its chunk where extents of it are left.
-std::optional<std::uint64_t> remove_key(const ObjectAccess& object, const Copy& copy, const KeyPlace& place,
-                                        AkeyType type, bool& was_there)
-{
-    Bytes value;
-    Record old;
-    const Presence presence = find_to_update(object, place, copy.transaction, value, old);
-    was_there = presence != Presence::absent;
-    if (!was_there) return std::nullopt;
-    ArrayDescription array;
-    const bool has_chunk =
-        type == AkeyType::array && presence == Presence::present && parse_description(old, array) == nullptr;
-    retire(copy.transaction, object.container, copy.state, place.live.view(), value,
-           presence == Presence::present ? &old : nullptr, copy.epoch, copy.released);
-    copy.transaction.erase(place.live.view());
-    note_removal(object, copy.transaction, copy.state, copy.epoch, copy.released);
-    if (!has_chunk) return std::nullopt;
-    ArrayUpdate update(object, copy.target, copy.transaction, copy.epoch, copy.released);
-    const bool all = update.clear({array.chunk, 0}, {array.chunk, UINT64_MAX}, cleared_at_once);
-    return all ? std::nullopt : std::optional(array.chunk);
-}
-
-// The whole keys that a dkey has on a target.
-std::vector<std::vector<std::byte>> keys_of(const ObjectAccess& object, ReadTransaction& transaction,
-                                            const DkeyBeginning& beginning)
-{
-    std::vector<std::vector<std::byte>> keys;
-    const KeyBuffer from = object.prefix(Space::live, Kind::keyvalue).add(beginning.stored());
-    Entries entries(transaction, from.view(), from.view());
-    for (Entry entry; entries.next(entry);) {
-        Record record;
-        Bytes whole = entry.key.subspan(kind_prefix_size);
-        if (parse_record(entry.key, entry.value, record) == nullptr && !record.long_key.empty())
-            whole = record.long_key;
-        if (starts_with(whole, beginning.whole())) keys.emplace_back(whole.begin(), whole.end());
-    }
-    return keys;
-}
-
 struct Punch {
     const ObjectAccess& object;
     Bytes dkey;
@@ -303,7 +264,6 @@ struct Punch {
 
     void run()
     {
-        const DkeyBeginning beginning(dkey);
         const ReplicaSet set = object.placement.group(object.placement.group_of(dkey));
         object.update(set, {}, [&](auto transactions, auto released) {
             const Epoch epoch = object.core.storage().next_epoch();
@@ -313,9 +273,8 @@ struct Punch {
                 const unsigned target = set.targets[number];
                 const Copy copy{number, target,          transaction, object.state(transaction, target),
                                 epoch,  released[number]};
-                if (akeys.empty()) remove_dkey(copy, beginning);
-                for (const Bytes akey : akeys)
-                    remove_akey(copy, akey);
+                const bool removed = akeys.empty() ? remove_dkey(copy) : remove_akeys(copy);
+                if (removed) note_removal(object, transaction, copy.state, epoch, copy.released);
             }
         });
         for (unsigned copy = 0; copy < set.count; ++copy)
@@ -325,36 +284,74 @@ struct Punch {
     }
 
 private:
-    void remove(const Copy& copy, const KeyPlace& place, AkeyType type, bool& was_there)
+    // A record, and of an array as many extents as one transaction takes. record: nullptr for a damaged one.
+    void remove(const Copy& copy, Bytes live_key, AkeyType type, Bytes value, const Record* record)
     {
-        if (const auto chunk = remove_key(object, copy, place, type, was_there)) left.push_back(*chunk);
+        ArrayDescription array;
+        const bool has_chunk =
+            type == AkeyType::array && record != nullptr && parse_description(*record, array) == nullptr;
+        retire(copy.transaction, object.container, copy.state, live_key, value, record, copy.epoch,
+               copy.released);
+        copy.transaction.erase(live_key);
+        if (!has_chunk) return;
+        ArrayUpdate update(object, copy.target, copy.transaction, copy.epoch, copy.released);
+        if (!update.clear({array.chunk, 0}, {array.chunk, UINT64_MAX}, cleared_at_once))
+            left.push_back(array.chunk);
     }
 
-    void remove_dkey(const Copy& copy, const DkeyBeginning& beginning)
+    // Damaged records too: this is how one gets rid of them. False: there were none.
+    bool remove_dkey(const Copy& copy)
     {
-        const auto keys = keys_of(object, copy.transaction, beginning);
+        const DkeyBeginning beginning(dkey);
+        const KeyBuffer prefix = object.prefix(Space::live, Kind::keyvalue).add(beginning.stored());
+        KeyBuffer behind = prefix;
+        behind.make_successor();
+        for (const KeyBuffer& border : {prefix, behind}) // else they would come back later
+            put_back(copy.transaction, border.view());
+        std::vector<std::vector<std::byte>> keys;
+        Entries entries(copy.transaction, prefix.view(), prefix.view());
+        for (Entry entry; entries.next(entry);)
+            keys.emplace_back(entry.key.begin(), entry.key.end());
         if (keys.empty() && must_exist && copy.number == 0) refuse("");
-        for (const auto& whole : keys) {
-            SplitKey key;
-            if (!split(whole, key)) continue;
-            bool was_there = false;
-            const AkeyPlace at(object, dkey, key.akey, key.type);
-            remove(copy, at.place, key.type, was_there);
+        for (const auto& key : keys) {
+            Bytes value;
+            Record record;
+            if (!copy.transaction.get(key, value)) continue;
+            const bool damaged = parse_record(key, value, record) != nullptr;
+            const Bytes whole =
+                damaged || record.long_key.empty() ? Bytes(key).subspan(kind_prefix_size) : record.long_key;
+            SplitKey parts;
+            const AkeyType type = split(whole, parts) ? parts.type : AkeyType::single;
+            remove(copy, key, type, value, damaged ? nullptr : &record);
         }
+        return !keys.empty();
     }
 
-    void remove_akey(const Copy& copy, Bytes akey)
+    bool remove_akeys(const Copy& copy)
     {
-        bool any = false;
-        for (const AkeyType type : {AkeyType::single, AkeyType::array}) {
-            bool was_there = false;
-            const AkeyPlace at(object, dkey, akey, type);
-            remove(copy, at.place, type, was_there);
-            if (!was_there && copy.number == 0)
-                require_absence(object, at.place, copy.target, copy.transaction);
-            any = any || was_there;
+        bool removed = false;
+        for (const Bytes akey : akeys) {
+            const AkeyPlace single(object, dkey, akey, AkeyType::single);
+            const AkeyPlace array(object, dkey, akey, AkeyType::array);
+            const bool single_there = remove_at(copy, single.place, AkeyType::single);
+            const bool array_there = remove_at(copy, array.place, AkeyType::array);
+            removed = removed || single_there || array_there;
+            if (single_there || array_there || copy.number != 0) continue;
+            for (const AkeyPlace* place : {&single, &array})
+                require_absence(object, place->place, copy.target, copy.transaction);
+            if (must_exist) refuse(", akey " + quoted(akey));
         }
-        if (!any && must_exist && copy.number == 0) refuse(", akey " + quoted(akey));
+        return removed;
+    }
+
+    bool remove_at(const Copy& copy, const KeyPlace& place, AkeyType type)
+    {
+        Bytes value;
+        Record record;
+        const Presence presence = find_to_update(object, place, copy.transaction, value, record);
+        if (presence == Presence::absent) return false;
+        remove(copy, place.live.view(), type, value, presence == Presence::present ? &record : nullptr);
+        return true;
     }
 
     [[noreturn]] void refuse(const std::string& akey) const
