@@ -31,7 +31,8 @@ private:
 // DER_INVAL: two of them overlap. unit: what they count, for the message.
 void require_disjoint(std::span<const store::Range> ranges, const char* unit);
 
-// The bytes of a piece of memory that the caller uses. DER_INVAL: it says that it holds more than there is of it, or is NULL.
+// The bytes of a piece of memory that the caller uses. DER_INVAL: it says that it holds more than there is of
+// it, or is NULL.
 MutableBytes used_memory(const d_sg_list_t& sgl, std::uint32_t piece);
 
 // DER_INVAL: NULL where there should be pieces of memory. How many there are.
