@@ -28,8 +28,8 @@ void require_type(const ObjectId& oid, AkeyType type, AkeyType its)
                                                         : "records, and a single value was meant"));
 }
 
-// What two conditions ask together of a dkey with one akey. They never hold if one asks that it exists and the
-// other that it does not.
+// Both conditions on a dkey with one akey. They never hold if one asks that it exists and the other that it
+// does not.
 Condition both(Container& container, const ObjectId& oid, Bytes dkey, Condition of_dkey, Condition of_akey)
 {
     if (of_dkey == Condition::none || of_dkey == of_akey) return of_akey;
