@@ -60,9 +60,9 @@ nb::dict to_dict(const ObjectInfo& object)
     nb::dict info;
     info["hi"] = object.id.hi;
     info["lo"] = object.id.lo;
-    info["type"] = object.key_value ? "key_value" : object.array ? "array" : "other";
+    info["type"] = object.key_value ? "key_value" : object.array ? "array" : "object";
     info["class"] = to_text(object.object_class);
-    if (object.keys) info["keys"] = *object.keys;
+    if (object.keys) info[object.key_value ? "keys" : "dkeys"] = *object.keys;
     if (object.size) info["size"] = *object.size;
     if (object.attributes) {
         info["cell_size"] = object.attributes->cell_size;

@@ -68,6 +68,11 @@ inline std::string_view text_of(const nb::bytes& key)
     return {key.c_str(), key.size()};
 }
 
+inline Bytes bytes_of(const nb::bytes& value)
+{
+    return {reinterpret_cast<const std::byte*>(value.c_str()), value.size()};
+}
+
 inline std::string key_of(const nb::bytes& key)
 {
     return std::string(text_of(key));
@@ -163,6 +168,8 @@ using PoolHandle = Closable<Pool>;
 using ContainerHandle = Closable<Container>;
 using KeyValueHandle = Closable<KeyValue>;
 using ArrayHandle = Closable<Array>;
+
+void bind_akeys(nb::module_& module, nb::class_<ContainerHandle>& container);
 
 // "none", "must_not_exist" or "must_exist"; else -DER_INVAL.
 Condition condition_of(const std::string& name);

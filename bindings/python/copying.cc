@@ -20,11 +20,6 @@ namespace stepstore::python {
 
 namespace {
 
-Bytes bytes_of(const nb::bytes& value)
-{
-    return {reinterpret_cast<const std::byte*>(value.c_str()), value.size()};
-}
-
 nb::bytes to_python(const std::vector<std::byte>& bytes)
 {
     return nb::bytes(bytes.data(), bytes.size());

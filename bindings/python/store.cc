@@ -24,7 +24,8 @@ ObjectType object_type_of(const std::string& name)
     if (name == "key_value") return ObjectType::key_value;
     if (name == "array") return ObjectType::array;
     if (name == "array_bytes") return ObjectType::array_bytes;
-    throw Error(-DER_INVAL, "object type '" + name + "': use key_value, array or array_bytes");
+    if (name == "object") return ObjectType::akeys;
+    throw Error(-DER_INVAL, "object type '" + name + "': use key_value, array, array_bytes or object");
 }
 
 void bind_object_id(nb::module_& module)
@@ -207,6 +208,7 @@ void bind_container(nb::module_& module)
         .def("close", &ContainerHandle::close)
         .def_prop_ro("closed", &ContainerHandle::closed);
     bind_container_objects(container);
+    bind_akeys(module, container);
 }
 
 } // namespace

@@ -138,7 +138,7 @@ STEPSTORE_API int stepstore_pool_compact(const char* pool, stepstore_compacted_c
 struct stepstore_object_info {
     daos_obj_id_t oid;
     bool sized;          /* whether the fields below were asked for */
-    uint64_t keys;       /* of a key-value */
+    uint64_t keys;       /* of a key-value; of an object of dkeys and akeys its dkeys */
     uint64_t size;       /* of an array, in cells; 0 where it keeps no attributes */
     uint64_t cell_size;  /* bytes; 0 where the array keeps no attributes */
     uint64_t chunk_size; /* cells */

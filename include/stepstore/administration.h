@@ -77,10 +77,10 @@ struct ContainerInfo {
 
 struct ObjectInfo {
     ObjectId id;
-    bool key_value = false; // neither this nor `array`: a type that other programs of libdaos use
+    bool key_value = false; // neither this nor `array`: an object of dkeys and akeys
     bool array = false;
     std::string object_class;          // "S2"
-    std::optional<std::uint64_t> keys; // of a key-value
+    std::optional<std::uint64_t> keys; // of a key-value; of an object of dkeys and akeys its dkeys
     std::optional<std::uint64_t> size; // of an array that keeps its attributes, cells
     std::optional<ArrayAttributes> attributes;
 };

@@ -37,7 +37,7 @@ _MOST_METADATA = 64 << 20  # bytes of a zarr.json
 
 
 def type_of(oid: ObjectId) -> str:
-    return _TYPES.get(oid.hi >> 56, "other")
+    return _TYPES.get(oid.hi >> 56, "object")  # of dkeys and akeys
 
 
 def user_half(oid: ObjectId) -> int:

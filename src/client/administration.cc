@@ -85,7 +85,7 @@ ObjectInfo info_of(const stepstore_object_info& object, const Library& library)
     char name[64] = "";
     if (library.oclass_id2name(daos_obj_id2class(object.oid), name) == 0) info.object_class = name;
     if (!object.sized) return info;
-    if (info.key_value) info.keys = object.keys;
+    if (!info.array) info.keys = object.keys;
     if (info.array && object.cell_size != 0) {
         info.size = object.size;
         info.attributes = ArrayAttributes{object.cell_size, object.chunk_size};

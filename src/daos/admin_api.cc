@@ -91,11 +91,15 @@ int give_object(store::Container& container, const store::ObjectId& id, store::E
     stepstore_object_info object{};
     object.oid = {.lo = id.lo, .hi = id.hi};
     object.sized = sizes;
+    const auto count = [&](stepstore::Bytes) { return ++object.keys > 0; };
+    store::ListPosition position;
     if (sizes && daos_is_kv(object.oid)) {
-        store::ListPosition position;
         while (!position.done)
-            container.kv_list(id, position, [&](stepstore::Bytes) { return ++object.keys > 0; }, epoch);
-    } else if (sizes && daos_is_array(object.oid)) {
+            container.kv_list(id, position, count, epoch);
+    } else if (sizes && !daos_is_array(object.oid)) {
+        while (!position.done)
+            container.dkey_list(id, position, count, epoch);
+    } else if (sizes) {
         if (const auto attributes = container.array_attributes(id, epoch)) {
             object.size = container.array_size(id, *attributes, epoch);
             object.cell_size = attributes->cell_size;

@@ -101,6 +101,22 @@ def test_a_shell_completes_names(pool: str) -> None:
     assert offered("ls", f"{CEPH_POOL}/{uuid.uuid4()}/") == []
 
 
+def test_objects_of_dkeys_and_akeys_are_copied_there_and_back(pool: str) -> None:
+    with stepstore.Pool.connect(pool) as opened, opened.create_container("box") as box:
+        found = box._handle.object(box._handle.object_id(7, 0, "object"))
+        for n in range(30):
+            found.put(b"dkey %d" % n, [(b"a", b"%d" % n), (b"empty\0", b"x")])
+        found.write_records(b"dkey 3", b"records", 8, [(0, 2), (1 << 30, 1)], b"12345678" * 3)
+        found.close()
+    run("copy", f"{pool}/box", f"{pool}/again")  # which compares them
+    object_, *more = json.loads(run("ls", f"{pool}/again", "--json"))
+    assert not more and (object_["type"], object_["dkeys"]) == ("object", 30)
+    place = f"{pool}/again/{object_['name']}"
+    assert len(json.loads(run("ls", place, "--json"))) == 61
+    assert run("cat", f"{place}/dkey 3/records", "--offset", str(8 << 30)) == "12345678"
+    assert "no damage" in run("pool", "check", pool)
+
+
 def test_containers_and_keys(pool: str) -> None:
     run("cont", "create", f"{pool}/box")
     assert "box" in run("cont", "list", pool)

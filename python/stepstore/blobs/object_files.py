@@ -109,8 +109,8 @@ class ObjectFiles:
             if error.code not in (DER_NONEXIST, DER_INVAL):  # DER_INVAL: no object can have this id
                 raise
             raise FileNotFoundError(f"{path}: this container has no object {oid}") from error
-        if found["type"] == "other":
-            raise FileNotFoundError(f"{path}: object {oid} is neither a key-value nor an array")
+        if found["type"] == "object":
+            raise FileNotFoundError(f"{path}: object {oid} has dkeys and akeys, which are no files")
         return found
 
     def _entry(self, described: dict[str, Any], path: str) -> dict[str, Any] | None:

@@ -22,7 +22,7 @@ from stepstore.copying.mark import unfinished
 from stepstore.errors import DER_INVAL, DER_NONEXIST, Error
 from stepstore.view import look, summary
 from stepstore.view.node import Node
-from stepstore.view.objects import ObjectNode
+from stepstore.view.objects import AkeyNode, ObjectNode, Records
 
 LocationArgument = Annotated[
     str,
@@ -74,7 +74,7 @@ def container_summary(address: Address) -> dict[str, Any]:
         "label": address.container,
         "uuid": query["uuid"],
         "objects": len(objects),
-        "key_values": sum(1 for entry in objects if not is_array(entry)),
+        "key_values": sum(1 for entry in objects if entry["type"] == "key_value"),
         "arrays": sum(1 for entry in objects if is_array(entry)),
         "streams": len(streams_of(address)),
         "snapshots": query["snapshots"],
@@ -103,6 +103,9 @@ _BYTES_OF = {
     ("stream", "data_chunk_size"),
     ("array", "chunk_size"),
     ("key", "size"),
+    ("value", "size"),
+    ("records", "size"),
+    ("records", "record_size"),
     ("blob", "size"),
 }
 _CELLS_OF = {("object", "size"), ("object", "chunk_size")}
@@ -151,8 +154,8 @@ def _stat(address: Address, snapshot: str | None) -> dict[str, Any]:
         return {"type": "container", **container_summary(address), "holds": node.facts()["holds"]}
     if isinstance(node, ObjectNode):
         return {"type": "object", **node.facts(), "object_type": node.kind}
-    if node.kind == "key":
-        return {"type": "key", **node.facts()}
+    if node.kind in ("key", "dkey", "value", "records"):
+        return {"type": node.kind, **node.facts()}
     name = address.rest if node.kind == "stream" else node.name
     attributes = {key: _plain(value) for key, value in node.attributes().items()}
     return {"type": node.kind, "name": name, **node.facts(), "attributes": attributes}
@@ -209,6 +212,13 @@ def cat(
             f"{location!r} is a key-value object: give one of its keys after a '/' ('stepstore ls' lists "
             "them)"
         )
+    if node.kind in ("object", "dkey"):
+        usage_error(
+            f"{location!r} has values under dkeys and akeys: give HI.LO/DKEY/AKEY ('stepstore ls' lists them)"
+        )
+    if isinstance(node, AkeyNode) and node.kind == "records":
+        _copy_array(node.records(), offset, size)
+        return
     if node.kind not in _WITH_DATA:
         usage_error(
             f"{location!r} is a {node.kind.replace('_', ' ')}: give something in it ('stepstore ls' lists "
@@ -238,7 +248,7 @@ def _print_numbers(values: Any, size: int) -> None:
         print_line(line)
 
 
-_WITH_DATA = {"key", "blob", "array", "zarr_array", "variable"}
+_WITH_DATA = {"key", "value", "blob", "array", "zarr_array", "variable"}
 
 
 def _cat_array_object(
@@ -267,7 +277,7 @@ def _cat_array_object(
         _copy_array(array, offset, size)
 
 
-def _copy_array(array: Array, offset: int, size: int | None) -> None:
+def _copy_array(array: Array | Records, offset: int, size: int | None) -> None:
     cell = array.cell_size
     end = array.size * cell
     if size is not None:

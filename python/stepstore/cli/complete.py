@@ -32,8 +32,18 @@ _DEFAULT_SECONDS = 1.5  # and the interpreter starts before: at most 2 s. A free
 _MOST = 500  # names that are looked at further than others
 _SPECIAL = re.compile(r"([^\w@%+=:,./-])")
 _SCHEME = re.compile(r"(^|//)(stepstore|local|shared|rados|daos|fdb):$")
-_OPENED = {"container", "dataset", "stream", "folder", "zarr_group", "key_value"}
-_ALL = _OPENED | {"variable", "array", "zarr_array", "blob", "collocation", "key", "array_bytes"}
+_OPENED = {"container", "dataset", "stream", "folder", "zarr_group", "key_value", "object", "dkey"}
+_ALL = _OPENED | {
+    "variable",
+    "array",
+    "zarr_array",
+    "blob",
+    "collocation",
+    "key",
+    "array_bytes",
+    "value",
+    "records",
+}
 
 Found = list[tuple[str, str]]
 

@@ -26,7 +26,7 @@ AllOption = Annotated[
 ]
 # Of so many streams, arrays and containers facts are told without -l.
 _MOST_COSTLY = 500
-_LEAVES = {"array", "zarr_array", "blob", "key", "variable", "collocation", "other"}
+_LEAVES = {"array", "zarr_array", "blob", "key", "variable", "collocation", "value", "records"}
 
 
 @dataclass
@@ -55,7 +55,7 @@ class _Rows:
                 if (row := self.row(child, name, depth)) is None:
                     continue
                 yield row
-                if levels > 1 and child.kind not in (*_LEAVES, "key_value", "error"):
+                if levels > 1 and child.kind not in (*_LEAVES, "key_value", "object", "error"):
                     yield from self.of(child, levels - 1, f"{name}/", depth + 1)
 
     def row(self, node: Node, name: str, depth: int = 0) -> _Row | None:
@@ -195,8 +195,9 @@ def _counted(count: int, what: str) -> str:
 
 
 def _size(told: dict[str, Any]) -> str:
-    if "keys" in told:
-        return f"{told['keys']} keys" if told["keys"] != 1 else "1 key"
+    for what in ("key", "dkey", "akey"):
+        if f"{what}s" in told:
+            return _counted(told[f"{what}s"], what)
     if "cell_size" in told and "size" in told:
         return human_bytes(told["size"] * told["cell_size"])
     if "bytes" in told:
@@ -211,6 +212,8 @@ def _details(row: _Row) -> str:
     if "cell_size" in told:
         chunk = human_bytes(told["cell_size"] * told["chunk_size"])
         words.append(f"{told['size']} cells of {told['cell_size']} B, {chunk} chunks")
+    if "record_size" in told:
+        words.append(f"{_counted(told['records'], 'record')} of {told['record_size']} B")
     if row.kind == "stream":
         words += [
             _counted(told["variables"], "variable"),

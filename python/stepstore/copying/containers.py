@@ -12,6 +12,7 @@ from typing import Any
 
 from stepstore import _core
 from stepstore.copying import datasets, files, step_snapshots
+from stepstore.copying.akeys import compare_akeys, copy_akeys
 from stepstore.copying.mark import Mark, unfinished
 from stepstore.copying.objects import compare_array, compare_key_value, copy_array, copy_key_value, differs
 from stepstore.copying.plan import (
@@ -25,6 +26,7 @@ from stepstore.copying.plan import (
     make_snapshot,
     objects_of,
     open_copied,
+    refuse_akeys,
     refuse_too_wide,
     stream_record,
 )
@@ -329,16 +331,20 @@ class ContainerCopy:
 
     def _plan(self, then: Container, destination: Container, state: dict[str, Any]) -> Plan:
         chunk, cell = self.options.chunk_size, self.options.cell_size
-        if self.source.oid:
-            return Plan([item_of_object(then, self.source.oid, self._objects(then, state), chunk, cell)])
         plan = Plan(streams=self._streams(then, destination, state))
-        if self.source.stream:
+        if self.source.oid:
+            objects = self._objects(then, state)
+            plan.items = [item_of_object(then, self.source.oid, objects, chunk, cell)]
+        elif self.source.stream:
             plan.items = items_of_stream(plan.streams[0], self._objects(then, state))
         else:
             plan.items = items_of_container(
                 then, destination, self._objects(then, state), plan.streams, chunk, cell
             )
             plan.dataset = dataset_record(then) is not None
+        if not _core.capabilities(self.destination.pool).versions:
+            objects = [item.source for item in plan.items]
+            refuse_akeys(objects, str(self.source), str(self.destination))
         return plan
 
     def _streams(self, then: Container, destination: Container, state: dict[str, Any]) -> list[Stream]:
@@ -379,8 +385,8 @@ class ContainerCopy:
 
     # ---- the work
     def _size(self, container: Container, item: Item) -> int:
-        """Bytes, of an array; a key-value's are not known before."""
-        if type_of(item.source) == "key_value":
+        """Bytes, of an array; those of other objects are not known before."""
+        if type_of(item.source) in ("key_value", "object"):
             return 0
         with open_copied(container, item, item.source) as array:
             return int(array.size() * array.cell_size)
@@ -426,6 +432,12 @@ class ContainerCopy:
                 self._to.key_value(item.destination) as new,
             ):
                 copy_key_value(old._handle, new._handle, item.keep, self.report.copied)
+        elif type_of(item.source) == "object":
+            with (
+                contextlib.closing(then._handle.object(item.source, True)) as akeys,
+                contextlib.closing(self._to._handle.object(item.destination)) as made,
+            ):
+                copy_akeys(akeys, made, self.report.copied)
         else:
             self._copy_array(then, item, int(noted or 0))
         self._mark.note(item.source, "copied")
@@ -459,6 +471,13 @@ class ContainerCopy:
             old = then.key_value(item.source, read_only=True)
             with old, self._to.key_value(item.destination, read_only=True) as new:
                 compare_key_value(old._handle, new._handle, item.keep, what, self.report.was_compared)
+            return
+        if type_of(item.source) == "object":
+            with (
+                contextlib.closing(then._handle.object(item.source, True)) as akeys,
+                contextlib.closing(self._to._handle.object(item.destination, True)) as made,
+            ):
+                compare_akeys(akeys, made, what, self.report.was_compared)
             return
         with (
             open_copied(then, item, item.source) as array,

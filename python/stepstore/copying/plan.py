@@ -17,7 +17,7 @@ from typing import Any
 
 from stepstore import _core
 from stepstore.copying.objects import Keep, everything
-from stepstore.errors import DER_INVAL, DER_NONEXIST, DER_NOSYS, Error
+from stepstore.errors import DER_INVAL, DER_NONEXIST, DER_NOSYS, DER_NOTSUPPORTED, Error
 from stepstore.kinds import (
     ARRAY_DATA_HI,
     ARRAYS_HI,
@@ -41,6 +41,7 @@ from stepstore.store import Container, ObjectId
 NUMBERED = (STEPS_HI, INDEX_HI, FIELDS_HI, ARRAY_DATA_HI, DATA_HI)
 
 _BLOB_CHUNK = 1 << 40
+_MOST_NAMED = 5
 
 
 def _number(oid: ObjectId) -> int:
@@ -134,6 +135,18 @@ def open_copied(
         array.close()
 
 
+def refuse_akeys(objects: list[ObjectId], source: str, where: str) -> None:
+    """A pool in files has no such objects."""
+    found = [str(oid) for oid in objects if type_of(oid) == "object"]
+    if found:
+        named = ", ".join(found[:_MOST_NAMED]) + (", ..." if len(found) > _MOST_NAMED else "")
+        raise Error(
+            DER_NOTSUPPORTED,
+            f"copy {source} to {where}: it has objects of dkeys and akeys, which pools in files do "
+            f"not keep: {named}: copy to a pool of another kind",
+        )
+
+
 def refuse_too_wide(destination: Container, items: list[Item], where: str) -> None:
     """The id of an object says over how many targets it is spread. A DAOS system opens none that is spread
     over more than it has; a pool of ours does."""
@@ -141,6 +154,8 @@ def refuse_too_wide(destination: Container, items: list[Item], where: str) -> No
         try:
             if type_of(item.destination) == "key_value":
                 destination.key_value(item.destination, read_only=True).close()
+            elif type_of(item.destination) == "object":
+                destination._handle.object(item.destination, True).close()
             else:
                 with open_copied(destination, item, item.destination):
                     pass
@@ -238,14 +253,7 @@ def _item_of_blobs(oid: ObjectId, destination: Container) -> Item:
 
 
 def _item_of_others(oid: ObjectId, source: Container, chunk: int | None, cell: int) -> Item:
-    kind = type_of(oid)
-    if kind == "other":
-        raise Error(
-            DER_NOSYS,
-            f"copy object {oid} of {source.label}: it is neither a key-value nor an array: copy it with the "
-            "program that made it",
-        )
-    if kind == "array_bytes" and chunk is None:
+    if type_of(oid) == "array_bytes" and chunk is None:
         raise Error(
             DER_INVAL,
             f"copy object {oid} of {source.label}: the array does not keep its sizes: give its --chunk-size, "
@@ -269,6 +277,9 @@ def items_of_container(
     arrays = None
     for oid in objects:
         half = user_half(oid)
+        if type_of(oid) == "object":  # our libraries have none
+            items.append(Item(oid, oid))
+            continue
         if half in (STREAMS_HI, STEPS_HI, LEASES_HI, MARK_HI):
             continue
         if options and (half in (INDEX_HI, FIELDS_HI) or oid == _main_id(source)):

@@ -10,6 +10,7 @@ from typing import Any
 
 from stepstore import _core
 from stepstore.copying.containers import ContainerCopy, connect_source
+from stepstore.copying.plan import objects_of, refuse_akeys
 from stepstore.copying.task import Options, Place, Report
 from stepstore.copying.mark import MARKS, Mark, drop_marks, is_unfinished
 from stepstore.errors import DER_BUSY, DER_EXIST, DER_INVAL, DER_NONEXIST, Error
@@ -96,6 +97,7 @@ def _copy_pool(
                 report.complete = True
                 return
             refuse()
+            _refuse_akeys(source, pool, labels, destination)
             if into and not options.dry_run:
                 mark = mark or _open_mark(into, destination, stack)
                 mark.begin(refuse, source=identity)
@@ -129,6 +131,16 @@ def _all_complete(
         ContainerCopy(one, replace(one, pool=destination), options, report).is_complete(pool, writable, into)
         for one in places
     )
+
+
+def _refuse_akeys(source: str, pool: Pool, labels: list[str], destination: str) -> None:
+    """Before the first container is copied. A DAOS system lists objects too slowly for that: each container
+    is refused by itself."""
+    if _core.capabilities(destination).versions or not _core.capabilities(source).own_store:
+        return
+    for label in labels:
+        with pool.open_container(label, read_only=True) as container:
+            refuse_akeys(objects_of(container), f"{source}/{label}", destination)
 
 
 def _open_mark(into: Pool, destination: str, stack: contextlib.ExitStack) -> Mark:

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from stepstore import _core
-from stepstore.buffers import unescape
 from stepstore.errors import DER_INVAL, DER_NONEXIST, DER_NOSYS, Error
 from stepstore.kinds import (
     ARRAYS_HI,
@@ -39,7 +38,8 @@ _PLURALS = {
     "key_value": ("key-value", "key-values"),
     "zarr_group": ("Zarr group", "Zarr groups"),
     "zarr_array": ("Zarr array", "Zarr arrays"),
-    "other": ("other object", "other objects"),
+    "value": ("value", "values"),
+    "records": ("array of records", "arrays of records"),
     "error": ("part that cannot be read", "parts that cannot be read"),
 }
 
@@ -255,7 +255,7 @@ def look(pool: str, container: str = "", rest: str = "", snapshot: str | None = 
         hi, lo, key = parsed
         told = _core.container_object(pool, container, ObjectId(hi, lo), inside.epoch)
         found = ObjectNode(inside, ObjectId(hi, lo), told["type"])
-        return found.key(unescape(key)) if key else found
+        return found.key(key) if key else found
     named = _named(inside, rest)
     if named is None:
         raise Error(

@@ -1,12 +1,14 @@
-"""Objects by id, keys of key-values, and collocations of datasets of fields."""
+"""Objects by id, keys of key-values, dkeys and akeys, and collocations of datasets of fields."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, closing
 from typing import Any
 
 from stepstore import _core
-from stepstore.buffers import escape
+from stepstore.buffers import escape, unescape
 from stepstore.errors import DER_INVAL, DER_NONEXIST, Error
 from stepstore.store import ObjectId
 from stepstore.view.node import Inside, Node
@@ -32,14 +34,37 @@ class ObjectNode(Node):
         return told
 
     def children(self, everything: bool = False) -> Iterator[Node]:
+        if self.kind == "object":
+            return iter([AkeyNode(self, dkey, akey) for dkey in self.dkeys() for akey in self.akeys(dkey)])
         if self.kind != "key_value":
             return iter(())
         with self._inside.container.key_value(self.oid, read_only=True) as values:
             return iter([KeyNode(self, raw) for raw in sorted(values.raw_keys())])
 
-    def key(self, raw: bytes) -> KeyNode:
-        """DER_NONEXIST: it has no such key. DER_INVAL: it is an array."""
-        found = KeyNode(self, raw)
+    def opened(self) -> AbstractContextManager[_core.Object]:
+        """One of dkeys and akeys."""
+        return closing(self._inside.container._handle.object(self.oid, True))
+
+    def dkeys(self) -> list[bytes]:
+        found: list[bytes] = []
+        with self.opened() as opened:
+            opened.list_dkeys(found.extend)
+        return sorted(found)
+
+    def akeys(self, dkey: bytes) -> list[bytes]:
+        found: list[bytes] = []
+        with self.opened() as opened:
+            opened.list_akeys(dkey, found.extend)
+        return sorted(found)
+
+    def key(self, text: str) -> Node:
+        """A key, a dkey, or DKEY/AKEY. DER_NONEXIST: it has no such key. DER_INVAL: it is an array."""
+        if self.kind == "object":
+            dkey, _, akey = text.partition("/")
+            inner = AkeyNode(self, unescape(dkey), unescape(akey)) if akey else DkeyNode(self, unescape(dkey))
+            inner.facts()
+            return inner
+        found = KeyNode(self, unescape(text))
         if self.kind != "key_value":
             raise Error(DER_INVAL, f"{self.location}: an array has no keys: leave out {found.name!r}")
         found.facts()
@@ -48,6 +73,8 @@ class ObjectNode(Node):
     def used(self) -> int:
         if self.kind == "key_value":
             return self._inside.size_of_values(self.oid)
+        if self.kind == "object":
+            return super().used()
         told = self.facts()
         if "cell_size" not in told or "size" not in told:
             return 0  # of an array that does not keep its sizes nobody knows
@@ -81,6 +108,107 @@ class KeyNode(Node):
         if value is None:
             raise self._missing()
         return value
+
+
+def _dkey_text(raw: bytes) -> str:
+    return escape(raw).replace("/", "%2f")  # the first '/' of a location ends it
+
+
+class DkeyNode(Node):
+    kind = "dkey"
+
+    def __init__(self, owner: ObjectNode, raw: bytes):
+        super().__init__(_dkey_text(raw), f"{owner.location}/{_dkey_text(raw)}")
+        self._owner, self._raw = owner, raw
+
+    def facts(self) -> dict[str, Any]:
+        akeys = self._owner.akeys(self._raw) if self._raw else []
+        if not akeys:
+            owner = self._owner
+            raise Error(DER_NONEXIST, f"{owner.location}: object {owner.oid} has no dkey {self.name}")
+        return {"object": self._owner.name, "dkey": self.name, "akeys": len(akeys)}
+
+    def children(self, everything: bool = False) -> Iterator[Node]:
+        for akey in self._owner.akeys(self._raw):
+            node = AkeyNode(self._owner, self._raw, akey)
+            node.name = escape(akey)
+            yield node
+
+
+class Records:
+    """An array of records. Those that are not stored read as zeros, as the cells of an array do."""
+
+    def __init__(self, node: AkeyNode, cell_size: int, size: int):
+        self._node = node
+        self.cell_size, self.size = cell_size, size
+
+    def read(self, first: int, cells: int) -> bytes:
+        memory = bytearray(cells * self.cell_size)
+        node = self._node
+        with node.owner.opened() as opened:
+            opened.read_records(node.dkey, node.akey, self.cell_size, [(first, cells)], memory)
+        return bytes(memory)
+
+
+class AkeyNode(Node):
+    """Its kind is "value", a single one, or "records", an array of them."""
+
+    def __init__(self, owner: ObjectNode, dkey: bytes, akey: bytes):
+        name = f"{_dkey_text(dkey)}/{escape(akey)}"
+        super().__init__(name, f"{owner.location}/{name}")
+        self.owner, self.dkey, self.akey = owner, dkey, akey
+
+    @functools.cached_property
+    def _described(self) -> tuple[str, int] | None:
+        if not self.dkey:
+            return None
+        with self.owner.opened() as opened:
+            return opened.describe(self.dkey, self.akey)
+
+    @property
+    def kind(self) -> str:  # type: ignore[override]
+        return "records" if self._described and self._described[0] == "array" else "value"
+
+    def _missing(self) -> Error:
+        owner = self.owner
+        return Error(DER_NONEXIST, f"{owner.location}: object {owner.oid} has no akey {self.name}")
+
+    def facts(self) -> dict[str, Any]:
+        if self._described is None:
+            raise self._missing()
+        kind, size = self._described
+        told = {"object": self.owner.name, "dkey": _dkey_text(self.dkey), "akey": escape(self.akey)}
+        if kind == "single":
+            return {**told, "size": size}
+        records, end = self._counted()
+        return {**told, "size": records * size, "record_size": size, "records": records, "end": end}
+
+    def _counted(self) -> tuple[int, int]:
+        """How many records there are, and the number after the last."""
+        records = end = 0
+
+        def count(page: list[tuple[int, int]]) -> None:
+            nonlocal records, end
+            records += sum(length for _, length in page)
+            end = sum(page[-1])
+
+        with self.owner.opened() as opened:
+            opened.list_records(self.dkey, self.akey, count)
+        return records, end
+
+    def used(self) -> int:
+        return int(self.facts()["size"])
+
+    def data(self) -> Any:
+        with self.owner.opened() as opened:
+            value = opened.get(self.dkey, self.akey)
+        if value is None:
+            raise self._missing()
+        return value
+
+    def records(self) -> Records:
+        told = self.facts()
+        return Records(self, told["record_size"], told["end"])
 
 
 class CollocationNode(Node):
