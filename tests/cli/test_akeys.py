@@ -10,6 +10,7 @@ from stepstore.copying import akeys as copying
 from stepstore.copying.objects import PIECE
 from stepstore.paths import daos_root
 from stepstore.store import Pool
+from test_complete import ask
 
 EVIL = b"\x1b[31m/\x00%"  # a terminal escape, a slash, a zero byte
 NUMBERS = [(0, 3), (10, 2), (1 << 40, 1)]
@@ -107,6 +108,12 @@ def test_cat(cli, location):
 def test_du_and_check(cli, location):
     assert cli("du", location, "--json").json["bytes"] == 5 + 4 + 48 + 18
     healthy(cli, "./p")
+
+
+def test_a_shell_completes_dkeys_and_akeys(cli, location):
+    assert {location, f"{location}/"} <= set(ask(cli, "ls", f"{location[:-1]}"))
+    names = {f"{location}/d/{akey}" for akey in ("a/b", "numbers", "%1b\\[31m/%00%25")}
+    assert set(ask(cli, "cat", f"{location}/d/")) == names
 
 
 # ---- copies

@@ -1,5 +1,7 @@
 #include "client/client_fixture.h"
 
+#include "stepstore/administration.h"
+
 #include <array>
 
 namespace stepstore::testing {
@@ -125,6 +127,7 @@ TEST_F(ObjectTest, TellsWhatIsInIt)
         return true;
     });
     EXPECT_EQ(records, "3+1 7+1 ");
+    EXPECT_EQ(describe_object(*container, id(1)).keys, expected.size() + 1);
     object.destroy();
     EXPECT_TRUE(akeys(object, "d").empty());
 }

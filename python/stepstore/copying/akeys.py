@@ -32,14 +32,18 @@ def copy_akeys(source: _core.Object, destination: _core.Object, moved: Moved) ->
 
     def copy_dkey(dkey: bytes) -> None:
         values: list[tuple[bytes, bytes]] = []
+        size_of_values = 0
 
         def put() -> None:
+            nonlocal size_of_values
             if values:
                 destination.put(dkey, values)
-                moved(sum(len(akey) + len(value) for akey, value in values))
+                moved(size_of_values)
                 values.clear()
+                size_of_values = 0
 
         def copy_some(akeys: list[bytes]) -> None:
+            nonlocal size_of_values
             for akey in akeys:
                 described = source.describe(dkey, akey)
                 if described is None:
@@ -49,7 +53,8 @@ def copy_akeys(source: _core.Object, destination: _core.Object, moved: Moved) ->
                     _copy_records(source, destination, dkey, akey, size, moved)
                 elif (value := source.get(dkey, akey)) is not None:
                     values.append((akey, value))
-                    if len(values) == _MOST or sum(len(one) for _, one in values) >= _TOGETHER:
+                    size_of_values += len(akey) + len(value)
+                    if len(values) == _MOST or size_of_values >= _TOGETHER:
                         put()
 
         source.list_akeys(dkey, copy_some)
