@@ -45,11 +45,7 @@ int daos_event_init(daos_event_t* ev, daos_handle_t eqh, daos_event_t* parent)
 
 int daos_event_fini(daos_event_t* ev)
 {
-    return call("daos_event_fini", [&] {
-        if (is_finished(ev)) return; // once more, or after its parent, which finishes its children
-        EventState* state = event_state(ev);
-        queue_of(state)->finish(state);
-    });
+    return call("daos_event_fini", [&] { event_fini(ev); });
 }
 
 daos_event_t* daos_event_next(daos_event_t* parent, daos_event_t* child)

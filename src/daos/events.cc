@@ -78,7 +78,7 @@ EventState* event_state(daos_event_t* event)
     return state;
 }
 
-bool is_finished(daos_event_t* event)
+static bool is_finished(daos_event_t* event)
 {
     require(event, "the event");
     return std::launder(reinterpret_cast<EventState*>(&event->ev_private))->magic ==
@@ -350,12 +350,28 @@ EventState* EventQueue::next_child(EventState* parent, EventState* child)
     return child ? child->next : parent->children.first();
 }
 
+static void forget(EventState* event)
+{
+    event->magic = EventState::magic_finished;
+    delete std::exchange(event->extra, nullptr);
+}
+
+void event_fini(daos_event_t* event)
+{
+    if (is_finished(event)) return; // once more, or after its parent, which finishes its children
+    EventState* state = event_state(event);
+    std::shared_ptr<EventQueue> queue;
+    try {
+        queue = queue_of(state);
+    } catch (const Error&) {
+        forget(state); // its queue is gone, and has waited for it: nobody else has the event
+        throw;
+    }
+    queue->finish(state);
+}
+
 void EventQueue::finish(EventState* event)
 {
-    const auto forget = [](EventState* of) {
-        of->magic = EventState::magic_finished;
-        delete std::exchange(of->extra, nullptr);
-    };
     const std::lock_guard lock(mutex_);
     if (event->status == DAOS_EVS_RUNNING || event->children_running > 0)
         throw Error(-DER_BUSY,

@@ -95,8 +95,9 @@ std::shared_ptr<EventQueue> event_queue(daos_handle_t handle); // DER_NONEXIST, 
 // ---- for the calls of the API
 
 void event_init(daos_event_t* event, daos_handle_t queue, daos_event_t* parent);
+// Releases what the event holds, also if its queue is gone, which is DER_NONEXIST.
+void event_fini(daos_event_t* event);
 EventState* event_state(daos_event_t* event);                  // DER_INVAL: was not initialised
-bool is_finished(daos_event_t* event);                         // daos_event_fini() was called on it
 std::shared_ptr<EventQueue> queue_of(const EventState* event); // DER_NONEXIST
 daos_event_t* event_of(EventState* event);
 
