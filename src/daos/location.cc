@@ -35,6 +35,13 @@ std::string without_last_slashes(std::string path)
     return path;
 }
 
+// As the back end takes it. DER_INVAL: no pool is named after the scheme.
+std::string of_backend(const std::string& pool)
+{
+    parse_location(pool);
+    return without_last_slashes(pool);
+}
+
 // What it says of a pool of this machine: all that follows `local:` is a path or, without a '/', a label.
 struct Named {
     std::string path, label; // one of them
@@ -102,7 +109,7 @@ std::string root_directory()
 std::string pool_path(const char* pool)
 {
     require(pool, "the pool's name");
-    if (is_of_backend(pool)) return without_last_slashes(pool);
+    if (is_of_backend(pool)) return of_backend(pool);
     const auto [path, label, scheme] = named(pool);
     if (label.empty()) return scheme + absolute(path);
     require_label(label, false);
@@ -112,7 +119,7 @@ std::string pool_path(const char* pool)
 std::string find_pool(const char* pool)
 {
     require(pool, "the pool's name");
-    if (is_of_backend(pool)) return without_last_slashes(pool);
+    if (is_of_backend(pool)) return of_backend(pool);
     const std::string name = named(pool).label;
     if (name.empty()) {
         std::string directory = pool_path(pool);

@@ -37,6 +37,13 @@ def test_create_refuses_bad_options(cli):
     assert not (cli.directory / "p").exists()
 
 
+@pytest.mark.parametrize("location", ["rados://", "rados:///", "stepstore://rados://"])
+def test_a_scheme_alone_names_no_pool(cli, location):
+    before = sorted(cli.directory.iterdir())
+    cli.fails("pool", "create", location, code=1, says="names no pool")
+    assert sorted(cli.directory.iterdir()) == before
+
+
 def test_a_label_is_below_the_root_directory_and_always_local(cli):
     cli("pool", "create", "local:mine")
     assert (cli.directory / "root" / "mine").is_dir()
