@@ -1,4 +1,4 @@
-"""What a page expects to be there before its first example: each function makes it in the reader's directory."""
+"""What a page expects before its first example. Each function makes it in the reader's directory."""
 
 from __future__ import annotations
 
