@@ -31,6 +31,7 @@ RUN = {
     "docs/upgrading.md": (),
     "docs/arrays.md": ("build", "mpicc", "mpif90", "mpirun"),
     "docs/cli.md": (),
+    "docs/daos.md": ("build", "cc"),
     "docs/nodes.md": (),
     "docs/moving.md": ("adios2", "netCDF4", "xarray", "zarr"),
 }
@@ -56,7 +57,7 @@ def missing(needs: tuple[str, ...]) -> list[str]:
             return os.environ.get(f"STEPSTORE_TEST_{one.upper()}", "1") != "0"
         if one == "build":
             return "STEPSTORE_BUILD" in os.environ
-        if one.startswith("mpi") and one != "mpi4py":
+        if one == "cc" or (one.startswith("mpi") and one != "mpi4py"):
             return shutil.which(one) is not None
         return importlib.util.find_spec(one) is not None
 
