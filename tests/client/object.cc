@@ -2,6 +2,7 @@
 
 #include "stepstore/administration.h"
 
+#include <algorithm>
 #include <array>
 
 namespace stepstore::testing {
