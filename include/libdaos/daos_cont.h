@@ -65,6 +65,25 @@ int daos_cont_global2local(daos_handle_t poh, d_iov_t glob, daos_handle_t* coh);
  * than are left. */
 int daos_cont_alloc_oids(daos_handle_t coh, daos_size_t num_oids, uint64_t* oid, daos_event_t* ev);
 
+/*
+ * User attributes: names of 1 to DAOS_ATTR_NAME_MAX characters with values of 1 byte to 1 MiB. A call that
+ * sets several sets all of them or none. Those of a container go with it; snapshots have none. A pool in
+ * files keeps none: -DER_NOTSUPPORTED.
+ *
+ * list: buffer gets the whole names that fit into *size bytes, each with its terminating zero. *size becomes
+ * the number of bytes that all names take. buffer may be NULL when *size is 0.
+ * get: buffers, or some in it, may be NULL. sizes[i], in: of buffers[i]; out: of the value, 0 when there is
+ * no such attribute. A value that is longer than its buffer is cut. -DER_NONEXIST: no such name exists.
+ * set: -DER_INVAL: an empty name or value, or a longer name. -DER_OVERFLOW: a longer value.
+ * del: -DER_NONEXIST: no such name exists. set and del: -DER_NO_PERM on what is open for reading.
+ */
+int daos_cont_list_attr(daos_handle_t coh, char* buffer, size_t* size, daos_event_t* ev);
+int daos_cont_get_attr(daos_handle_t coh, int n, char const* const names[], void* const buffers[],
+                       size_t sizes[], daos_event_t* ev);
+int daos_cont_set_attr(daos_handle_t coh, int n, char const* const names[], void const* const values[],
+                       size_t const sizes[], daos_event_t* ev);
+int daos_cont_del_attr(daos_handle_t coh, int n, char const* const names[], daos_event_t* ev);
+
 /* ---- snapshots: they contain what was acknowledged before the call, and nothing that begins after it */
 
 #define DAOS_SNAPSHOT_MAX_LEN 128 /* of a name, with the terminating zero */

@@ -143,6 +143,14 @@ int daos_pool_query_target(daos_handle_t poh, uint32_t tgt, d_rank_t rank, daos_
 int daos_pool_list_cont(daos_handle_t poh, daos_size_t* ncont, struct daos_pool_cont_info* cbuf,
                         daos_event_t* ev);
 
+/* User attributes of the pool: as those of a container (daos_cont.h). */
+int daos_pool_list_attr(daos_handle_t poh, char* buffer, size_t* size, daos_event_t* ev);
+int daos_pool_get_attr(daos_handle_t poh, int n, char const* const names[], void* const buffers[],
+                       size_t sizes[], daos_event_t* ev);
+int daos_pool_set_attr(daos_handle_t poh, int n, char const* const names[], void const* const values[],
+                       size_t const sizes[], daos_event_t* ev);
+int daos_pool_del_attr(daos_handle_t poh, int n, char const* const names[], daos_event_t* ev);
+
 #ifdef __cplusplus
 }
 #endif

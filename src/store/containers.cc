@@ -16,6 +16,7 @@
 #include "store/failure.h"
 #include "store/object.h"
 #include "store/pool_core.h"
+#include "store/user_attributes.h"
 #include "store/versioned.h"
 
 #include <algorithm>
@@ -315,6 +316,7 @@ void erase_container_records(PoolCore& core, std::uint32_t id)
                    erase_batch(transaction, container_prefix(Space::history, id).view(), released);
         });
     });
+    erase_user_attributes(core, id);
     storage.meta().write([&](WriteTransaction& meta) {
         const KeyBuffer prefix = meta_key(MetaSpace::snapshot, id);
         Entry entry;
@@ -409,6 +411,11 @@ std::vector<std::byte> VersionedContainer::properties()
     return look_at(pool_->core().storage().meta(), [&](ReadTransaction& meta) {
         return read_container(meta, pool_->core().path(), id_).properties;
     });
+}
+
+std::unique_ptr<UserAttributes> VersionedContainer::user_attributes()
+{
+    return open_user_attributes(pool_, pool_->core(), id_);
 }
 
 std::uint64_t VersionedContainer::allocate_oids(std::uint64_t count)

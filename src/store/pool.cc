@@ -5,6 +5,7 @@
 #include "base/system_error.h"
 #include "store/failure.h"
 #include "store/pool_core.h"
+#include "store/user_attributes.h"
 
 #include <algorithm>
 #include <atomic>
@@ -49,6 +50,12 @@ PoolInfo VersionedPool::query()
     info.space_free = space.free;
     info.containers = containers().size();
     return info;
+}
+
+// A number of a container is never used twice, and 0 never.
+std::unique_ptr<UserAttributes> VersionedPool::user_attributes()
+{
+    return open_user_attributes(shared_from_this(), *core_, no_container);
 }
 
 namespace {

@@ -32,10 +32,12 @@ enum class MetaSpace : std::uint8_t {
     uuid = 0x06,       // uuid -> container
     label = 0x07,      // label -> container
     next = 0x08,       // the next container id
+    attribute = 0x09,  // container (0: the pool), stored name: a user attribute
+    last = attribute,
 };
 inline KeyBuffer meta_key(MetaSpace space)
 {
-    return KeyBuffer(static_cast<Space>(space));
+    return KeyBuffer().add(static_cast<std::uint8_t>(space));
 }
 inline KeyBuffer meta_key(MetaSpace space, std::uint64_t container)
 {

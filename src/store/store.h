@@ -100,6 +100,31 @@ struct CheckOptions {
     bool repair = false; // give back unreferenced space; never touches what is referenced
 };
 
+// A user attribute that is set, or read: a name of 1 to 511 bytes and a value of at most 1 MiB.
+inline constexpr std::size_t longest_user_attribute_name = 511;
+inline constexpr std::size_t longest_user_attribute = 1 << 20;
+struct NewUserAttribute {
+    std::string name;
+    Bytes value;
+};
+struct UserAttributeRead {
+    std::string name;
+    MutableBytes into;                 // gets as much of the value as it has room for
+    std::optional<std::uint64_t> size; // out: of the value; nullopt: there is no such attribute
+};
+
+// The user attributes of a pool or of a container, which are kept beside its data. A snapshot has none. Each
+// call is one transaction. DER_INVAL: a name of another length. DER_OVERFLOW: a longer value. DER_NONEXIST:
+// the container is gone.
+class UserAttributes {
+public:
+    virtual ~UserAttributes() = default;
+    virtual void set(std::span<const NewUserAttribute> attributes) = 0;
+    virtual void get(std::span<UserAttributeRead> reads) = 0;
+    virtual std::vector<std::string> names() = 0;
+    virtual std::size_t remove(std::span<const std::string> names) = 0; // how many there were
+};
+
 class Pool {
 public:
     // Makes a pool in the directory `path` (made when missing, with its parents). DER_EXIST when there is
@@ -127,6 +152,8 @@ public:
     virtual std::shared_ptr<Container> open_container(std::string_view label_or_uuid) = 0;
     // DER_BUSY when open in this process and not force.
     virtual void destroy_container(std::string_view label_or_uuid, bool force) = 0;
+    // DER_NOTSUPPORTED: of a pool in files.
+    virtual std::unique_ptr<UserAttributes> user_attributes() = 0;
     // Gives space back that nothing needs, while others use the pool. By target; the pool's metadata come
     // last. DER_CSUM where an index is damaged.
     virtual std::vector<Compaction> compact() = 0;
@@ -244,6 +271,7 @@ public:
     virtual ContainerInfo query() = 0;
     virtual std::vector<std::byte> properties() = 0;
     virtual std::shared_ptr<Pool> pool() = 0;
+    virtual std::unique_ptr<UserAttributes> user_attributes() = 0; // as the pool's
 
     // Fixes a point in time: what is acknowledged before the call is in it, what begins after it is not.
     // name: may be empty; else DER_EXIST when there is a snapshot of that name.

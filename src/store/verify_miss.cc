@@ -74,7 +74,7 @@ const char* damage_of(const Entry& entry)
         const char* reason = parse_record(entry.key, entry.value, record);
         return reason == was_damaged ? nullptr : reason;
     }
-    if (static_cast<MetaSpace>(space) < MetaSpace::header || static_cast<MetaSpace>(space) > MetaSpace::next)
+    if (static_cast<MetaSpace>(space) < MetaSpace::header || static_cast<MetaSpace>(space) > MetaSpace::last)
         return "no record of a pool has such a key";
     Bytes body;
     return unseal(entry.key, entry.value, body) ? nullptr : "its checksum does not match";

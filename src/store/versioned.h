@@ -29,6 +29,7 @@ public:
     ContainerInfo create_container(const Uuid& uuid, std::string_view label, Bytes properties) override;
     std::shared_ptr<Container> open_container(std::string_view label_or_uuid) override;
     void destroy_container(std::string_view label_or_uuid, bool force) override;
+    std::unique_ptr<UserAttributes> user_attributes() override;
     std::vector<Compaction> compact() override;
     void sync(bool own) override;
 
@@ -44,6 +45,7 @@ public:
     ContainerInfo query() override;
     std::vector<std::byte> properties() override;
     std::shared_ptr<Pool> pool() override { return pool_; }
+    std::unique_ptr<UserAttributes> user_attributes() override;
     Epoch create_snapshot(std::string_view name) override;
     std::vector<SnapshotInfo> snapshots() override;
     std::size_t destroy_snapshots(std::span<const Epoch> epochs) override;

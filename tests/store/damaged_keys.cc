@@ -181,6 +181,10 @@ private:
         for (const std::uint64_t at : {10U, 50U, 205U})
             write(sparse, at, 10, at);
         test->allocate_oids(17);
+        const NewUserAttribute named[] = {{"creator", as_bytes("test")},
+                                          {std::string(100, 'c'), as_bytes("long name")}};
+        test->user_attributes()->set(named);
+        pool->user_attributes()->set(named);
         other->kv_put(keys, as_bytes("k00"), as_bytes("of the other"));
         other->create_snapshot("of the other");
         first = test->create_snapshot("first");
@@ -262,9 +266,30 @@ private:
                 return all;
             },
             false);
+        for (const std::string& name :
+             {std::string("creator"), std::string(100, 'c'), std::string("absent")}) {
+            add("attribute " + name, [=, this] { return attribute(*test->user_attributes(), name); });
+            add("pool's attribute " + name, [=, this] { return attribute(*pool->user_attributes(), name); });
+        }
+        add(
+            "attributes' names",
+            [this] {
+                std::string all;
+                for (const std::string& name : test->user_attributes()->names())
+                    all += name + "\n";
+                return all;
+            },
+            false);
         add("has snapshot", [this] { return std::to_string(static_cast<int>(test->has_snapshot(second))); });
     }
 
+    static std::string attribute(UserAttributes& of, const std::string& name)
+    {
+        std::vector<std::byte> room(100);
+        UserAttributeRead read{name, room, {}};
+        of.get({&read, 1});
+        return read.size ? "=" + std::string(as_text(Bytes(room).first(*read.size))) : "absent";
+    }
     static std::string describe(const ContainerInfo& info)
     {
         return info.label + " " + std::to_string(info.uuid[15]) + " " + std::to_string(info.snapshots);

@@ -25,6 +25,7 @@ namespace stepstore::store {
 struct MetaView {
     std::map<std::uint32_t, ContainerRecord> containers;
     std::set<std::uint32_t> destroying;
+    std::set<std::uint32_t> with_attributes;
     std::set<std::pair<std::uint32_t, Epoch>> snapshots; // not those being removed
     std::set<std::pair<std::uint32_t, Epoch>> removing;
 };

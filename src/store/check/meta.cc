@@ -2,6 +2,7 @@
 #include "store/check/check.h"
 
 #include "store/failure.h"
+#include "store/user_attributes.h"
 
 #include <algorithm>
 
@@ -51,9 +52,13 @@ void Check::meta_entry(MetaView& view, const Entry& entry, std::map<std::string,
     const bool intact = unseal(entry.key, entry.value, body);
     const auto space = static_cast<MetaSpace>(entry.key[0]);
     const bool by_container = space == MetaSpace::container || space == MetaSpace::destroying ||
-                              space == MetaSpace::oids || space == MetaSpace::snapshot;
-    const std::size_t size = space == MetaSpace::snapshot ? 13 : by_container ? 5 : entry.key.size();
-    const bool known = space >= MetaSpace::header && space <= MetaSpace::next;
+                              space == MetaSpace::oids || space == MetaSpace::snapshot ||
+                              space == MetaSpace::attribute;
+    const std::size_t size = space == MetaSpace::snapshot    ? 13
+                             : space == MetaSpace::attribute ? std::max<std::size_t>(entry.key.size(), 6)
+                             : by_container                  ? 5
+                                                             : entry.key.size();
+    const bool known = space >= MetaSpace::header && space <= MetaSpace::last;
     if (!intact || !known || entry.key.size() != size) {
         if (report) {
             find(Severity::damage, pool_ + ", metadata, record " + quoted(entry.key),
@@ -75,6 +80,17 @@ void Check::meta_entry(MetaView& view, const Entry& entry, std::map<std::string,
                  "put the pool's metadata back from a copy");
         }
         break;
+    case MetaSpace::attribute: {
+        UserAttribute attribute;
+        const bool good = decode_user_attribute(body, attribute) &&
+                          equal(user_attribute_key(id, attribute.name).view(), entry.key);
+        if (!good && report) {
+            find(Severity::damage, pool_ + ", metadata, record " + quoted(entry.key),
+                 "it is no user attribute of this name", "set the attribute again");
+        }
+        if (id != no_container) view.with_attributes.insert(id);
+        break;
+    }
     case MetaSpace::destroying: view.destroying.insert(id); break;
     case MetaSpace::snapshot: {
         SnapshotRecord record;
@@ -129,6 +145,12 @@ void Check::check_labels(const MetaView& view, const std::map<std::string, std::
         find(Severity::damage, pool_ + ", metadata",
              "a snapshot at epoch " + std::to_string(epoch) + " belongs to container number " +
                  std::to_string(id) + ", which does not exist",
+             "the container's own record is damaged or lost: put the pool's metadata back from a copy");
+    }
+    for (const std::uint32_t id : view.with_attributes) {
+        if (view.containers.contains(id) || view.destroying.contains(id)) continue;
+        find(Severity::damage, pool_ + ", metadata",
+             "user attributes belong to container number " + std::to_string(id) + ", which does not exist",
              "the container's own record is damaged or lost: put the pool's metadata back from a copy");
     }
     for (const auto& [id, epoch] : view.removing) {

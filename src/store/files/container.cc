@@ -29,6 +29,13 @@ constexpr std::uint64_t oids_at_once = std::uint64_t{1} << 48; // so that no cal
 
 } // namespace
 
+void refuse_user_attributes(const std::string& path)
+{
+    fail(DER_NOTSUPPORTED, "pool " + path +
+                               " keeps its objects in files, one by one. User attributes, of which one call "
+                               "sets several, need a pool of another kind (on one machine, Ceph or DAOS)");
+}
+
 std::vector<std::byte> encode_about(const About& about)
 {
     std::vector<std::byte> record(frame_size_of<std::uint32_t>);

@@ -27,6 +27,9 @@ struct About {
 std::vector<std::byte> encode_about(const About& about);
 About decode_about(Bytes bytes, const std::string& what); // DER_CSUM, DER_DF_INVAL, DER_DF_INCOMPT
 
+// DER_NOTSUPPORTED: several must be set whole or not at all.
+[[noreturn]] void refuse_user_attributes(const std::string& path);
+
 class FilesContainer final : public Container {
 public:
     FilesContainer(std::shared_ptr<Pool> pool, std::shared_ptr<Place> place, const About& about);
@@ -35,6 +38,7 @@ public:
     ContainerInfo query() override;
     std::vector<std::byte> properties() override;
     std::shared_ptr<Pool> pool() override { return pool_; }
+    std::unique_ptr<UserAttributes> user_attributes() override { refuse_user_attributes(place_->path()); }
     Epoch create_snapshot(std::string_view name) override;
     std::vector<SnapshotInfo> snapshots() override;
     std::size_t destroy_snapshots(std::span<const Epoch> epochs) override;

@@ -93,6 +93,8 @@ public:
     const Uuid& uuid() const override { return place_->header().uuid; }
     unsigned targets() const override { return 1; }
 
+    std::unique_ptr<UserAttributes> user_attributes() override { refuse_user_attributes(path()); }
+
     std::vector<ContainerInfo> containers() override
     {
         std::vector<ContainerInfo> all;

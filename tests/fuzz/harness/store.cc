@@ -8,6 +8,7 @@
 #include "store/pool_core.h"
 #include "store/removal.h"
 #include "store/sealed.h"
+#include "store/user_attributes.h"
 
 namespace stepstore::store {
 namespace {
@@ -120,6 +121,14 @@ FUZZ(store, container)
     ContainerRecord record;
     if (decode_container(fuzz::Copy(input.rest()), record))
         fuzz::require(record.label.find('/') == std::string::npos && record.label != "..", "a label");
+}
+
+FUZZ(store, user_attribute)
+{
+    UserAttribute attribute;
+    if (!decode_user_attribute(fuzz::Copy(input.rest()), attribute)) return;
+    fuzz::require(attribute.name.size() <= longest_user_attribute_name, "the length of a name");
+    fuzz::touch(attribute.value);
 }
 
 FUZZ(store, snapshot)
