@@ -45,6 +45,10 @@ int daos_init(void);
  * open. -DER_UNINIT. */
 int daos_fini(void);
 
+/* In a child process after fork(). Stepstore's handles work there anyway, and queues of events stay the
+ * parent's. So it only tells whether the library is started. -DER_UNINIT. */
+int daos_reinit(void);
+
 #ifdef __cplusplus
 }
 #endif

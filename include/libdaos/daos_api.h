@@ -24,6 +24,10 @@ int daos_tx_hdl2epoch(daos_handle_t th, daos_epoch_t* epoch);
 int daos_hlc2timespec(uint64_t hlc, struct timespec* ts);
 int daos_hlc2timestamp(uint64_t hlc, time_t* ts);
 
+/* A list of the ranks in a text such as "1:2:3", separated by any of the characters of sep. The caller frees
+ * it with d_rank_list_free(). NULL: there is none in it, one is no number, or there is no memory. */
+d_rank_list_t* daos_rank_list_parse(const char* str, const char* sep);
+
 /* Sets an anchor to the beginning. */
 static inline int daos_anchor_init(daos_anchor_t* anchor, unsigned int opts)
 {

@@ -107,6 +107,23 @@ int daos_cont_list_snap(daos_handle_t coh, int* nr, daos_epoch_t* epochs, char**
 /* epr_lo == epr_hi: the snapshot's epoch. -DER_INVAL: a true range (as in DAOS). -DER_NONEXIST. */
 int daos_cont_destroy_snap(daos_handle_t coh, daos_epoch_range_t epr, daos_event_t* ev);
 
+/*
+ * The table of a snapshot's objects. create: Stepstore's snapshots have one anyway, and this looks whether
+ * the snapshot is there (-DER_NONEXIST). name: NULL, else -DER_NOSYS. destroy: removes what daos_oit_mark()
+ * noted in the table of an open handle. -DER_NO_PERM: the container is open for reading.
+ */
+int daos_cont_snap_oit_create(daos_handle_t coh, daos_epoch_t epoch, char* name, daos_event_t* ev);
+int daos_cont_snap_oit_destroy(daos_handle_t coh, daos_handle_t oh, daos_event_t* ev);
+
+/*
+ * Gives back what nothing needs up to an epoch; 0: now. Stepstore keeps no version that no snapshot needs, so
+ * there is nothing to do. -DER_NO_PERM: open for reading. -DER_INVAL: DAOS_EPOCH_MAX.
+ */
+int daos_cont_aggregate(daos_handle_t coh, daos_epoch_t epoch, daos_event_t* ev);
+/* -DER_NOSYS, as from libdaos 2.6: to go back to a snapshot, and to wait for one. */
+int daos_cont_rollback(daos_handle_t coh, daos_epoch_t epoch, daos_event_t* ev);
+int daos_cont_subscribe(daos_handle_t coh, daos_epoch_t* epoch, daos_event_t* ev);
+
 #ifdef __cplusplus
 }
 #endif

@@ -364,6 +364,29 @@ int daos_oit_close(daos_handle_t oh, daos_event_t* ev);
 int daos_oit_list(daos_handle_t oh, daos_obj_id_t* oids, uint32_t* oids_nr, daos_anchor_t* anchor,
                   daos_event_t* ev);
 
+#define DAOS_OIT_MARKER_MAX_LEN (32)
+
+/*
+ * Notes up to DAOS_OIT_MARKER_MAX_LEN bytes of an object, in place of what was noted of it; marker NULL:
+ * nothing any more. They stay until the snapshot or its table is destroyed. -DER_NONEXIST: the table has no
+ * such object. -DER_NO_PERM: the container is open for reading. -DER_INVAL: an empty or a longer marker.
+ */
+int daos_oit_mark(daos_handle_t oh, daos_obj_id_t oid, d_iov_t* marker, daos_event_t* ev);
+/*
+ * As daos_oit_list(), but only objects of which nothing is noted, or which a filter takes. Each call looks at
+ * *oids_nr objects, and gives those of them. So it may give none, before the anchor is at its end.
+ */
+int daos_oit_list_unmarked(daos_handle_t oh, daos_obj_id_t* oids, uint32_t* oids_nr, daos_anchor_t* anchor,
+                           daos_event_t* ev);
+/*
+ * What a filter returns: more than 0 takes the object, 0 passes over it, and less ends the call with this
+ * code. marker: what was noted, in memory that is the call's; iov_len 0: nothing. With an event the filter
+ * runs in the thread that polls or tests it.
+ */
+typedef int(daos_oit_filter_cb)(daos_obj_id_t oid, d_iov_t* marker);
+int daos_oit_list_filter(daos_handle_t oh, daos_obj_id_t* oids, uint32_t* oids_nr, daos_anchor_t* anchor,
+                         daos_oit_filter_cb filter, daos_event_t* ev);
+
 #ifdef __cplusplus
 }
 #endif

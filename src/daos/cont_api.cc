@@ -241,6 +241,33 @@ int daos_cont_destroy_snap(daos_handle_t coh, daos_epoch_range_t epr, daos_event
     });
 }
 
+int daos_cont_aggregate(daos_handle_t coh, daos_epoch_t epoch, daos_event_t* ev)
+{
+    return call("daos_cont_aggregate", ev, [=] {
+        writable(coh, "aggregate");
+        if (epoch == DAOS_EPOCH_MAX) invalid("DAOS_EPOCH_MAX is no epoch to aggregate to: give 0 for now");
+        // An update drops the version that it replaces, unless a snapshot needs it. So none is left to drop.
+    });
+}
+
+int daos_cont_rollback(daos_handle_t coh, daos_epoch_t, daos_event_t* ev)
+{
+    return call("daos_cont_rollback", ev, [=] {
+        resource<ContainerResource>(coh);
+        throw Error(-DER_NOSYS, "libdaos 2.6 does not go back to snapshots: read the snapshot "
+                                "(daos_tx_open_snap) and write what you want to have again");
+    });
+}
+
+int daos_cont_subscribe(daos_handle_t coh, daos_epoch_t*, daos_event_t* ev)
+{
+    return call("daos_cont_subscribe", ev, [=] {
+        resource<ContainerResource>(coh);
+        throw Error(-DER_NOSYS, "libdaos 2.6 does not wait for snapshots: ask for them from time to time "
+                                "(daos_cont_list_snap)");
+    });
+}
+
 int daos_tx_open_snap(daos_handle_t coh, daos_epoch_t epoch, daos_handle_t* th, daos_event_t* ev)
 {
     return call("daos_tx_open_snap", ev, [=] {

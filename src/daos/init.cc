@@ -1,4 +1,4 @@
-// daos_init and daos_fini.
+// daos_init, daos_fini and daos_reinit.
 #include "daos/api.h"
 
 #include "daos/call.h"
@@ -46,4 +46,10 @@ extern "C" int daos_fini(void)
         }
         users.fetch_sub(1);
     });
+}
+
+// What is open notices a fork by itself.
+extern "C" int daos_reinit(void)
+{
+    return call("daos_reinit", [] {});
 }

@@ -7,11 +7,16 @@
 #include "daos/properties.h"
 #include "daos/resources.h"
 
+#include <algorithm>
 #include <bit>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <new>
 #include <span>
+#include <string_view>
+#include <system_error>
+#include <vector>
 
 using namespace stepstore::daos;
 namespace store = stepstore::store;
@@ -68,19 +73,27 @@ void fill_properties(const store::PoolInfo& pool, daos_prop_t& properties)
     }
 }
 
+// For the caller to free.
+d_rank_list_t* rank_list(std::span<const d_rank_t> ranks)
+{
+    auto* list = static_cast<d_rank_list_t*>(std::calloc(1, sizeof(d_rank_list_t)));
+    auto* copy =
+        ranks.empty() ? nullptr : static_cast<d_rank_t*>(std::calloc(ranks.size(), sizeof(d_rank_t)));
+    if (!list || (!ranks.empty() && !copy)) {
+        std::free(list);
+        std::free(copy);
+        throw std::bad_alloc();
+    }
+    std::ranges::copy(ranks, copy);
+    *list = {copy, static_cast<std::uint32_t>(ranks.size())};
+    return list;
+}
+
 // The enabled engines when they are asked for, that is one; else those that are out of order, that is none.
 d_rank_list_t* ranks_for(std::uint64_t bits)
 {
-    const bool enabled = (bits & DPI_ENGINES_ENABLED) != 0;
-    auto* list = static_cast<d_rank_list_t*>(std::calloc(1, sizeof(d_rank_list_t)));
-    auto* rank = enabled ? static_cast<d_rank_t*>(std::calloc(1, sizeof(d_rank_t))) : nullptr;
-    if (!list || (enabled && !rank)) {
-        std::free(list);
-        std::free(rank);
-        throw std::bad_alloc();
-    }
-    *list = {rank, enabled ? 1U : 0U};
-    return list;
+    constexpr d_rank_t enabled[] = {0};
+    return rank_list(std::span<const d_rank_t>(enabled, (bits & DPI_ENGINES_ENABLED) != 0 ? 1 : 0));
 }
 
 // There is one system, under the name that DAOS gives its own.
@@ -158,6 +171,28 @@ void d_rank_list_free(d_rank_list_t* rank_list)
     if (!rank_list) return;
     std::free(rank_list->rl_ranks);
     std::free(rank_list);
+}
+
+d_rank_list_t* daos_rank_list_parse(const char* str, const char* sep)
+{
+    if (!str || !sep) return nullptr;
+    std::vector<d_rank_t> ranks;
+    try {
+        for (std::string_view rest(str); !rest.empty();) {
+            const auto begin = rest.find_first_not_of(sep);
+            if (begin == std::string_view::npos) break;
+            rest.remove_prefix(begin);
+            const auto part = rest.substr(0, rest.find_first_of(sep));
+            d_rank_t rank = 0;
+            const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), rank);
+            if (error != std::errc() || end != part.data() + part.size()) return nullptr;
+            ranks.push_back(rank);
+            rest.remove_prefix(part.size());
+        }
+        return ranks.empty() ? nullptr : rank_list(ranks);
+    } catch (const std::bad_alloc&) {
+        return nullptr;
+    }
 }
 
 int daos_pool_query_target(daos_handle_t poh, uint32_t tgt, d_rank_t rank, daos_target_info_t* info,

@@ -316,7 +316,8 @@ void erase_container_records(PoolCore& core, std::uint32_t id)
                    erase_batch(transaction, container_prefix(Space::history, id).view(), released);
         });
     });
-    erase_user_attributes(core, id);
+    erase_in_meta(core, user_attributes_of(id));
+    erase_in_meta(core, meta_key(MetaSpace::marker, id));
     storage.meta().write([&](WriteTransaction& meta) {
         const KeyBuffer prefix = meta_key(MetaSpace::snapshot, id);
         Entry entry;

@@ -217,4 +217,25 @@ bool PoolCore::container_open(std::uint64_t id)
     return open_containers_.contains(id);
 }
 
+void erase_in_meta(PoolCore& core, const KeyBuffer& prefix)
+{
+    constexpr std::size_t erased_at_once = 100; // records per transaction
+    Target& meta = core.storage().meta();
+    // Found first, then erased: an update seeks in scopes only.
+    for (;;) {
+        const auto keys = look_at(meta, [&](ReadTransaction& transaction) {
+            std::vector<std::vector<std::byte>> some;
+            Entries entries(transaction, prefix.view(), prefix.view());
+            for (Entry entry; some.size() < erased_at_once && entries.next(entry);)
+                some.emplace_back(entry.key.begin(), entry.key.end());
+            return some;
+        });
+        if (keys.empty()) return;
+        meta.write([&](WriteTransaction& transaction) {
+            for (const auto& key : keys)
+                if (!put_back(transaction, key)) transaction.erase(key);
+        });
+    }
+}
+
 } // namespace stepstore::store

@@ -33,7 +33,8 @@ enum class MetaSpace : std::uint8_t {
     label = 0x07,      // label -> container
     next = 0x08,       // the next container id
     attribute = 0x09,  // container (0: the pool), stored name: a user attribute
-    last = attribute,
+    marker = 0x0a,     // container epoch object: what was noted of it in the table of a snapshot
+    last = marker,
 };
 inline KeyBuffer meta_key(MetaSpace space)
 {
@@ -118,6 +119,10 @@ private:
     std::multiset<std::uint64_t> open_containers_;  // guarded by ForkLock::containers
     std::atomic<bool> tidied_ = false;              // by the first opener that may write
 };
+
+// Erases the records of meta that begin with `prefix`, in batches. Nobody may add more: of an owner that is
+// gone.
+void erase_in_meta(PoolCore& core, const KeyBuffer& prefix);
 
 // ---- containers (containers.cc)
 struct ContainerRecord {

@@ -18,6 +18,7 @@
 // and 3 to the next open for writing or repair.
 #include "store/failure.h"
 #include "store/object.h"
+#include "store/object_markers.h"
 #include "store/pool_core.h"
 #include "store/snapshot_names.h"
 #include "store/versioned.h"
@@ -327,6 +328,8 @@ void finish_snapshot_removal(PoolCore& core, std::uint32_t container, std::span<
                              return !aggregate(transaction, container, from, released);
                          });
     });
+    for (const Epoch epoch : epochs)
+        erase_in_meta(core, object_markers_of(container, epoch));
     storage.meta().write([&](WriteTransaction& meta) {
         for (const Epoch epoch : epochs)
             forget_snapshot(meta, container, epoch);

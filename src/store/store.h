@@ -264,6 +264,13 @@ struct ListPosition {
     }
 };
 
+// What a program has noted of an object in the table of a snapshot.
+inline constexpr std::size_t longest_object_marker = 32;
+struct ObjectMarker {
+    ObjectId oid;
+    std::vector<std::byte> marker; // 1 byte or more
+};
+
 class Container {
 public:
     virtual ~Container() = default;
@@ -368,6 +375,12 @@ public:
     // The objects that have a record at this epoch, in the order of their ids. For ls and check.
     virtual std::vector<ObjectId> objects(Epoch epoch = latest) = 0;
     virtual bool holds(const ObjectId& oid, Epoch epoch = latest) = 0; // whether objects() would name it
+    // Notes of an object of a snapshot, which go with it. An empty marker removes one. DER_EP_OLD: the
+    // snapshot is gone. DER_INVAL: a longer marker.
+    virtual void mark_object(Epoch snapshot, const ObjectId& oid, Bytes marker) = 0;
+    virtual std::vector<ObjectMarker> object_markers(Epoch snapshot, const ObjectId& first,
+                                                     const ObjectId& last) = 0; // ascending
+    virtual void clear_object_markers(Epoch snapshot) = 0;
 };
 
 } // namespace stepstore::store

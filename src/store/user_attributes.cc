@@ -8,13 +8,6 @@ namespace stepstore::store {
 
 namespace {
 
-constexpr std::size_t erased_at_once = 100; // records per transaction
-
-KeyBuffer user_attributes_of(std::uint64_t container)
-{
-    return meta_key(MetaSpace::attribute, container);
-}
-
 class StoredAttributes final : public UserAttributes {
 public:
     StoredAttributes(std::shared_ptr<Pool> pool, PoolCore& core, std::uint64_t container)
@@ -128,6 +121,11 @@ private:
 
 } // namespace
 
+KeyBuffer user_attributes_of(std::uint64_t container)
+{
+    return meta_key(MetaSpace::attribute, container);
+}
+
 bool decode_user_attribute(Bytes body, UserAttribute& attribute)
 {
     BodyReader reader(body);
@@ -147,27 +145,6 @@ std::unique_ptr<UserAttributes> open_user_attributes(std::shared_ptr<Pool> pool,
                                                      std::uint64_t container)
 {
     return std::make_unique<StoredAttributes>(std::move(pool), core, container);
-}
-
-void erase_user_attributes(PoolCore& core, std::uint32_t container)
-{
-    Target& meta = core.storage().meta();
-    const KeyBuffer prefix = user_attributes_of(container);
-    // Found first, then erased: nobody sets more, and an update seeks in scopes only.
-    for (std::vector<std::vector<std::byte>> keys;;) {
-        keys = look_at(meta, [&](ReadTransaction& transaction) {
-            std::vector<std::vector<std::byte>> some;
-            Entries entries(transaction, prefix.view(), prefix.view());
-            for (Entry entry; some.size() < erased_at_once && entries.next(entry);)
-                some.emplace_back(entry.key.begin(), entry.key.end());
-            return some;
-        });
-        if (keys.empty()) return;
-        meta.write([&](WriteTransaction& transaction) {
-            for (const auto& key : keys)
-                if (!put_back(transaction, key)) transaction.erase(key);
-        });
-    }
 }
 
 } // namespace stepstore::store

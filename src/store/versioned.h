@@ -92,6 +92,10 @@ public:
     void punch(const ObjectId& oid) override;
     std::vector<ObjectId> objects(Epoch epoch) override;
     bool holds(const ObjectId& oid, Epoch epoch) override;
+    void mark_object(Epoch snapshot, const ObjectId& oid, Bytes marker) override;
+    std::vector<ObjectMarker> object_markers(Epoch snapshot, const ObjectId& first,
+                                             const ObjectId& last) override;
+    void clear_object_markers(Epoch snapshot) override;
 
     // Of an object, or of an array's end, that a process began and did not finish. False: there is none.
     bool finish_removal(const ObjectId& oid);

@@ -41,6 +41,7 @@ static void child(struct store const* store, daos_handle_t kv, daos_handle_t eq,
     daos_handle_t own;
     daos_event_t* done;
     daos_cont_info_t info;
+    CHECK_OK(daos_reinit());
     CHECK_RC(daos_eq_poll(eq, 0, DAOS_EQ_NOWAIT, 1, &done), -DER_NONEXIST);
     CHECK_OK(daos_eq_create(&own));
     CHECK_OK(daos_eq_destroy(own, 0));
@@ -50,6 +51,7 @@ static void child(struct store const* store, daos_handle_t kv, daos_handle_t eq,
 
 int main(void)
 {
+    CHECK_RC(daos_reinit(), -DER_UNINIT);
     struct store store = open_store();
     daos_handle_t kv;
     daos_handle_t eq;

@@ -46,6 +46,25 @@ static void class_names(void)
     CHECK_EQUAL(count, 9 * 6 + 8 * 11);
 }
 
+static void rank_lists(void)
+{
+    d_rank_list_t* ranks = daos_rank_list_parse("0:12:4294967295", ":");
+    CHECK(ranks != NULL && ranks->rl_nr == 3);
+    CHECK(ranks->rl_ranks[0] == 0 && ranks->rl_ranks[1] == 12 && ranks->rl_ranks[2] == 4294967295U);
+    d_rank_list_free(ranks);
+    ranks = daos_rank_list_parse("::7,,8:", ":,");
+    CHECK(ranks != NULL && ranks->rl_nr == 2 && ranks->rl_ranks[1] == 8);
+    d_rank_list_free(ranks);
+    ranks = daos_rank_list_parse("5", "");
+    CHECK(ranks != NULL && ranks->rl_nr == 1 && ranks->rl_ranks[0] == 5);
+    d_rank_list_free(ranks);
+    char const* const none[] = {"", ":", "1:x", "1:2 ", "-1", "4294967296", "1;2"};
+    for (unsigned i = 0; i < sizeof none / sizeof *none; ++i)
+        CHECK(daos_rank_list_parse(none[i], ":") == NULL);
+    CHECK(daos_rank_list_parse(NULL, ":") == NULL);
+    CHECK(daos_rank_list_parse("1", NULL) == NULL);
+}
+
 static void ids(daos_handle_t container)
 {
     static struct {
@@ -103,6 +122,7 @@ static void exported(void)
 int main(void)
 {
     class_names();
+    rank_lists();
     exported();
     struct store store = open_store();
     ids(store.container);

@@ -156,12 +156,39 @@ static void listing(daos_handle_t container)
     CHECK_RC(daos_cont_create_snap(container, &epoch, too_long, NULL), -DER_INVAL);
 }
 
+/* What libdaos 2.6 has and does not do; and aggregation, for which there is nothing to do. */
+static void epochs(struct store const* store)
+{
+    daos_handle_t reader;
+    daos_epoch_t epoch;
+    CHECK_OK(daos_cont_create_snap(store->container, &epoch, NULL, NULL));
+    CHECK_OK(daos_cont_aggregate(store->container, 0, NULL));
+    CHECK_OK(daos_cont_aggregate(store->container, epoch, NULL));
+    CHECK_RC(daos_cont_aggregate(store->container, DAOS_EPOCH_MAX, NULL), -DER_INVAL);
+    CHECK_RC(daos_cont_aggregate(store->pool, 0, NULL), -DER_NO_HDL);
+    CHECK_OK(daos_cont_open(store->pool, "container", DAOS_COO_RO, &reader, NULL, NULL));
+    CHECK_RC(daos_cont_aggregate(reader, 0, NULL), -DER_NO_PERM);
+    CHECK_OK(daos_cont_close(reader, NULL));
+    CHECK_RC(daos_cont_rollback(store->container, epoch, NULL), -DER_NOSYS);
+    CHECK_RC(daos_cont_rollback(DAOS_HDL_INVAL, epoch, NULL), -DER_NO_HDL);
+    CHECK_RC(daos_cont_subscribe(store->container, &epoch, NULL), -DER_NOSYS);
+    CHECK_RC(daos_cont_subscribe(DAOS_HDL_INVAL, &epoch, NULL), -DER_NO_HDL);
+    daos_event_t event;
+    bool done;
+    CHECK_OK(daos_event_init(&event, DAOS_HDL_INVAL, NULL));
+    CHECK_OK(daos_cont_rollback(store->container, epoch, &event));
+    CHECK_OK(daos_event_test(&event, DAOS_EQ_WAIT, &done));
+    CHECK_EQUAL(event.ev_error, -DER_NOSYS);
+    CHECK_OK(daos_event_fini(&event));
+}
+
 int main(void)
 {
     struct store store = open_store();
     key_values(store.container);
     arrays(store.container);
     listing(store.container);
+    epochs(&store);
     close_store(&store);
     return 0;
 }

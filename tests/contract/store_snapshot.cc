@@ -258,5 +258,33 @@ TEST_P(SnapshotContract, ASnapshotIsAConsistentCut)
     writer.join();
 }
 
+TEST_P(SnapshotContract, MarkersOfObjectsGoWithTheirSnapshotAndContainer)
+{
+    const auto sound = [&] { return Pool::check(path, {}).findings.empty(); };
+    pool->create_container(uuid_of(2), "marked", {});
+    auto marked = pool->open_container("marked");
+    std::vector<ObjectId> oids;
+    for (std::uint64_t i = 1; i <= 130; ++i) // more than are erased at once
+        oids.push_back(kv_object(i));
+    const Epoch first = marked->create_snapshot("first"), second = marked->create_snapshot("second");
+    for (const ObjectId& oid : oids)
+        marked->mark_object(first, oid, as_bytes(std::to_string(oid.lo)));
+    marked->mark_object(second, oids[3], as_bytes("of the second"));
+    const auto some = marked->object_markers(first, oids[10], oids[19]);
+    ASSERT_EQ(some.size(), 10U);
+    EXPECT_EQ(some[9].oid, oids[19]);
+    EXPECT_EQ(as_text(some[9].marker), "20");
+    EXPECT_TRUE(sound());
+    EXPECT_THROW(marked->mark_object(first + 1, oids[0], as_bytes("x")), Error);
+    EXPECT_THROW(marked->mark_object(first, oids[0], pattern(33, 1)), Error);
+    marked->destroy_snapshot(first);
+    EXPECT_THROW(marked->object_markers(first, oids[0], oids[9]), Error);
+    EXPECT_EQ(marked->object_markers(second, oids[0], oids.back()).size(), 1U);
+    EXPECT_TRUE(sound());
+    marked.reset();
+    pool->destroy_container("marked", false);
+    EXPECT_TRUE(sound());
+}
+
 } // namespace
 } // namespace stepstore::testing

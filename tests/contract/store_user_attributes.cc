@@ -115,7 +115,7 @@ TEST_P(UserAttributesContract, TheCheckFindsThoseOfNoContainer)
     sound();
     put(77, "name");
     EXPECT_TRUE(Pool::check(path, {}).damaged());
-    erase_user_attributes(*PoolCore::acquire(path, Access::read_write), 77);
+    erase_in_meta(*PoolCore::acquire(path, Access::read_write), user_attributes_of(77));
     sound();
     put(no_container, "other name"); // the record says another one
     EXPECT_TRUE(Pool::check(path, {}).damaged());

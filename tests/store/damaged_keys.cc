@@ -197,6 +197,7 @@ private:
         write(array, 120, 140, 3);
         test->punch(sparse);
         second = test->create_snapshot("second");
+        test->mark_object(second, array, as_bytes("marked"));
         for (const char* key : {"k00", "k02"})
             put(keys, key, "third");
         const Range hole{10, 10};
@@ -271,6 +272,10 @@ private:
             add("attribute " + name, [=, this] { return attribute(*test->user_attributes(), name); });
             add("pool's attribute " + name, [=, this] { return attribute(*pool->user_attributes(), name); });
         }
+        add("marker", [this] {
+            const auto found = test->object_markers(second, array, array);
+            return found.empty() ? "absent" : "=" + std::string(as_text(found.front().marker));
+        });
         add(
             "attributes' names",
             [this] {

@@ -28,6 +28,7 @@ struct MetaView {
     std::set<std::uint32_t> with_attributes;
     std::set<std::pair<std::uint32_t, Epoch>> snapshots; // not those being removed
     std::set<std::pair<std::uint32_t, Epoch>> removing;
+    std::set<std::pair<std::uint32_t, Epoch>> marked; // that have markers of objects
 };
 
 class Check {

@@ -2,6 +2,7 @@
 #include "store/check/check.h"
 
 #include "store/failure.h"
+#include "store/object_markers.h"
 #include "store/user_attributes.h"
 
 #include <algorithm>
@@ -53,8 +54,9 @@ void Check::meta_entry(MetaView& view, const Entry& entry, std::map<std::string,
     const auto space = static_cast<MetaSpace>(entry.key[0]);
     const bool by_container = space == MetaSpace::container || space == MetaSpace::destroying ||
                               space == MetaSpace::oids || space == MetaSpace::snapshot ||
-                              space == MetaSpace::attribute;
+                              space == MetaSpace::attribute || space == MetaSpace::marker;
     const std::size_t size = space == MetaSpace::snapshot    ? 13
+                             : space == MetaSpace::marker    ? object_marker_key_size
                              : space == MetaSpace::attribute ? std::max<std::size_t>(entry.key.size(), 6)
                              : by_container                  ? 5
                                                              : entry.key.size();
@@ -91,6 +93,7 @@ void Check::meta_entry(MetaView& view, const Entry& entry, std::map<std::string,
         if (id != no_container) view.with_attributes.insert(id);
         break;
     }
+    case MetaSpace::marker: view.marked.emplace(id, load_big<std::uint64_t>(entry.key.data() + 5)); break;
     case MetaSpace::destroying: view.destroying.insert(id); break;
     case MetaSpace::snapshot: {
         SnapshotRecord record;
@@ -146,6 +149,15 @@ void Check::check_labels(const MetaView& view, const std::map<std::string, std::
              "a snapshot at epoch " + std::to_string(epoch) + " belongs to container number " +
                  std::to_string(id) + ", which does not exist",
              "the container's own record is damaged or lost: put the pool's metadata back from a copy");
+    }
+    for (const auto& one : view.marked) {
+        if (view.snapshots.contains(one) || view.removing.contains(one) ||
+            view.destroying.contains(one.first))
+            continue;
+        find(Severity::damage, pool_ + ", metadata",
+             "markers of objects belong to a snapshot at epoch " + std::to_string(one.second) +
+                 " of container number " + std::to_string(one.first) + ", which does not exist",
+             "the snapshot's own record is damaged or lost: put the pool's metadata back from a copy");
     }
     for (const std::uint32_t id : view.with_attributes) {
         if (view.containers.contains(id) || view.destroying.contains(id)) continue;

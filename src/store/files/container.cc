@@ -297,6 +297,21 @@ void FilesContainer::refuse_akeys(const ObjectId& oid) const
                                "their own calls. Objects of dkeys and akeys need a pool in LMDB or on Ceph");
 }
 
+void FilesContainer::mark_object(Epoch, const ObjectId&, Bytes)
+{
+    refuse_versions(place_->path(), "the table of a snapshot");
+}
+
+std::vector<ObjectMarker> FilesContainer::object_markers(Epoch, const ObjectId&, const ObjectId&)
+{
+    refuse_versions(place_->path(), "the table of a snapshot");
+}
+
+void FilesContainer::clear_object_markers(Epoch)
+{
+    refuse_versions(place_->path(), "the table of a snapshot");
+}
+
 void FilesContainer::akey_update(const ObjectId& oid, Bytes, std::span<const AkeyUpdate>, Condition)
 {
     refuse_akeys(oid);
