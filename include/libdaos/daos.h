@@ -31,6 +31,7 @@
 #include <daos_obj.h>
 #include <daos_pool.h>
 #include <daos_prop.h>
+#include <daos_security.h>
 #include <daos_types.h>
 #include <daos_version.h>
 

@@ -6,6 +6,7 @@
 #define STEPSTORE_LIBDAOS_DAOS_CONT_H
 
 #include <daos_prop.h>
+#include <daos_security.h>
 #include <daos_types.h>
 
 /* The names under which libdaos exports these calls since they take strings. */
@@ -55,6 +56,24 @@ int daos_cont_destroy(daos_handle_t poh, const char* cont, int force, daos_event
  * default. A property that Stepstore does not keep is marked DAOS_PROP_ENTRY_NOT_SET. -DER_INVAL: an entry is
  * no property of a container. */
 int daos_cont_query(daos_handle_t coh, daos_cont_info_t* info, daos_prop_t* cont_prop, daos_event_t* ev);
+
+/*
+ * Access control. The storage below decides who may open a pool: the mode of its directory, or the users of a
+ * Ceph cluster. The list of a container says what they give, and so do its owner and group. On a cluster
+ * everybody whom it lets in may do everything, and there is no owner (DAOS_PROP_ENTRY_NOT_SET).
+ *
+ * The other calls, and these properties for a new container, take only what is so already, else
+ * -DER_NOTSUPPORTED: change the rights below. They look first for -DER_INVAL and -DER_NO_PERM. delete:
+ * -DER_NONEXIST: there is no such entry. set_owner: -DER_NONEXIST: this machine has no such user or group.
+ * user, group: one may be NULL. *acl_prop: the list, the owner and the group, for daos_prop_free().
+ */
+int daos_cont_get_acl(daos_handle_t coh, daos_prop_t** acl_prop, daos_event_t* ev);
+int daos_cont_overwrite_acl(daos_handle_t coh, struct daos_acl* acl, daos_event_t* ev);
+int daos_cont_update_acl(daos_handle_t coh, struct daos_acl* acl, daos_event_t* ev);
+int daos_cont_delete_acl(daos_handle_t coh, enum daos_acl_principal_type type, d_string_t name,
+                         daos_event_t* ev);
+int daos_cont_set_owner(daos_handle_t coh, d_string_t user, d_string_t group, daos_event_t* ev);
+int daos_cont_set_owner_no_check(daos_handle_t coh, d_string_t user, d_string_t group, daos_event_t* ev);
 
 /* See daos_pool_local2global(). */
 int daos_cont_local2global(daos_handle_t coh, d_iov_t* glob);

@@ -126,9 +126,9 @@ int daos_pool_global2local(d_iov_t glob, daos_handle_t* poh);
 /*
  * ranks, info, pool_prop: each optional. Space is told when info->pi_bits has DPI_SPACE. *ranks is set to a
  * list, which the caller frees with d_rank_list_free(). When pi_bits has DPI_ENGINES_ENABLED it holds the one
- * rank. Else it lists the ranks that are out of order: it is empty. pool_prop: its entries DAOS_PROP_PO_LABEL
- * are filled, others are marked DAOS_PROP_ENTRY_NOT_SET. Without entries it gets the label. -DER_INVAL: an
- * entry is no property of a pool.
+ * rank. Else it lists the ranks that are out of order: it is empty. pool_prop: its entries of
+ * the label, the owner, the group and the access control list (daos_cont.h) are filled, others are marked
+ * DAOS_PROP_ENTRY_NOT_SET. Without entries it gets these. -DER_INVAL: an entry is no property of a pool.
  */
 int daos_pool_query(daos_handle_t poh, d_rank_list_t** ranks, daos_pool_info_t* info, daos_prop_t* pool_prop,
                     daos_event_t* ev);

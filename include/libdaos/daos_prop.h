@@ -1,8 +1,8 @@
 /*
  * Properties of pools and containers: lists of entries, each a type with a number, a text or a pointer.
  *
- * Stepstore keeps the label and every property that is a number; the pointers (access control, roots) it does
- * not.
+ * Stepstore keeps the label and every property that is a number. It tells owner, group and access control
+ * list, and keeps no roots.
  *
  * Threads: a list is its caller's. Errors: -DER_INVAL, -DER_NONEXIST or NULL, as each function says.
  */

@@ -2,6 +2,7 @@
 #include "daos/api.h"
 
 #include "base/text.h"
+#include "daos/acl.h"
 #include "daos/call.h"
 #include "daos/global_handle.h"
 #include "daos/properties.h"
@@ -9,6 +10,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 
 using namespace stepstore::daos;
 namespace store = stepstore::store;
@@ -75,6 +77,14 @@ void create(PoolResource& pool, const Properties& properties, uuid_t* uuid)
     if (uuid) std::memcpy(*uuid, info.uuid.data(), info.uuid.size());
 }
 
+void require_same_access(const PoolResource& pool, const daos_prop_t* properties)
+{
+    if (!properties || !properties->dpp_entries || properties->dpp_nr > DAOS_PROP_ENTRIES_MAX_NR) return;
+    const std::span entries(properties->dpp_entries, properties->dpp_nr);
+    if (std::ranges::any_of(entries, is_of_access, &daos_prop_entry::dpe_type))
+        require_access(properties, rights_of(pool.pool().path(), Owned::container));
+}
+
 // The container of a handle, which must allow updates.
 std::shared_ptr<ContainerResource> writable(daos_handle_t coh, const char* what)
 {
@@ -92,6 +102,7 @@ int daos_cont_create(daos_handle_t poh, uuid_t* uuid, daos_prop_t* cont_prop, da
     return call("daos_cont_create", ev, [=] {
         auto pool = resource<PoolResource>(poh);
         pool->require_writable("create a container");
+        require_same_access(*pool, cont_prop);
         return [=, properties = Properties::from(cont_prop)] { create(*pool, properties, uuid); };
     });
 }
@@ -102,6 +113,7 @@ int daos_cont_create_with_label(daos_handle_t poh, const char* label, daos_prop_
     return call("daos_cont_create_with_label", ev, [=] {
         auto pool = resource<PoolResource>(poh);
         pool->require_writable("create a container");
+        require_same_access(*pool, cont_prop);
         auto properties = Properties::from(cont_prop);
         properties.set_label(label);
         return [=] { create(*pool, properties, uuid); };
@@ -148,6 +160,7 @@ int daos_cont_query(daos_handle_t coh, daos_cont_info_t* info, daos_prop_t* cont
             auto properties = Properties::decode(container.properties());
             properties.restore_label(described.label);
             properties.fill(*cont_prop);
+            fill_access(*cont_prop, rights_of(resource->pool().pool().path(), Owned::container));
         };
     });
 }

@@ -1,6 +1,7 @@
 // The calls daos_pool_*: connecting to pools, and what they hold.
 #include "daos/api.h"
 
+#include "daos/acl.h"
 #include "daos/call.h"
 #include "daos/global_handle.h"
 #include "daos/location.h"
@@ -59,10 +60,13 @@ void fill_info(const store::PoolInfo& pool, std::uint64_t bits, daos_pool_info_t
 void fill_properties(const store::PoolInfo& pool, daos_prop_t& properties)
 {
     if (properties.dpp_nr == 0) {
-        properties.dpp_entries = static_cast<daos_prop_entry*>(std::calloc(1, sizeof(daos_prop_entry)));
+        constexpr std::uint32_t told[] = {DAOS_PROP_PO_LABEL, DAOS_PROP_PO_ACL, DAOS_PROP_PO_OWNER,
+                                          DAOS_PROP_PO_OWNER_GROUP};
+        properties.dpp_entries = cleared<daos_prop_entry>(std::size(told) * sizeof(daos_prop_entry));
         if (!properties.dpp_entries) throw std::bad_alloc();
-        properties.dpp_nr = 1;
-        properties.dpp_entries[0].dpe_type = DAOS_PROP_PO_LABEL;
+        properties.dpp_nr = std::size(told);
+        for (std::size_t i = 0; i < std::size(told); ++i)
+            properties.dpp_entries[i].dpe_type = told[i];
     }
     for (daos_prop_entry& entry : std::span(properties.dpp_entries, properties.dpp_nr)) {
         entry.dpe_val = 0;
@@ -71,6 +75,7 @@ void fill_properties(const store::PoolInfo& pool, daos_prop_t& properties)
         entry.dpe_str = copy_text(pool.label);
         entry.dpe_flags = 0;
     }
+    fill_access(properties, rights_of(pool.path, Owned::pool));
 }
 
 // For the caller to free.

@@ -1,6 +1,7 @@
 #include "daos/properties.h"
 
 #include "base/wire.h"
+#include "daos/acl.h"
 #include "daos/failure.h"
 
 #include <algorithm>
@@ -123,6 +124,7 @@ Properties Properties::from(const daos_prop_t* properties)
             invalid("property " + std::to_string(entry.dpe_type) + " is not one of a container");
         if (!seen.insert(entry.dpe_type).second)
             invalid("property " + std::to_string(entry.dpe_type) + " is in the list twice: give it once");
+        if (is_of_access(entry.dpe_type)) continue; // require_access() has compared them
         if (entry.dpe_type == DAOS_PROP_CO_LABEL)
             result.set_label(entry.dpe_str);
         else
@@ -147,8 +149,7 @@ void Properties::set_number(std::uint32_t type, std::uint64_t value)
     if (is_only_told(type)) invalid(what + " cannot be set: only the store sets it");
     const NumberRule* rule = rule_of(type);
     if (!rule)
-        throw Error(-DER_NOTSUPPORTED,
-                    what + " cannot be set here: leave out access control, owner, roots and allocated ids");
+        throw Error(-DER_NOTSUPPORTED, what + " cannot be set here: leave out roots and allocated ids");
     if (!rule->allows(value)) invalid(what + " cannot be " + std::to_string(value));
     if (type == DAOS_PROP_CO_REDUN_FAC && value > DAOS_PROP_CO_REDUN_RF1)
         throw Error(-DER_NOTSUPPORTED, "redundancy factor " + std::to_string(value) +
@@ -204,13 +205,15 @@ std::optional<std::uint64_t> Properties::number(std::uint32_t type) const
 void Properties::fill(daos_prop_t& properties) const
 {
     if (properties.dpp_nr == 0) {
-        const auto count = number_rules.size() + 1;
+        constexpr std::uint32_t others[] = {DAOS_PROP_CO_LABEL, DAOS_PROP_CO_ACL, DAOS_PROP_CO_OWNER,
+                                            DAOS_PROP_CO_OWNER_GROUP};
+        const auto count = std::size(others) + number_rules.size();
         properties.dpp_entries = static_cast<daos_prop_entry*>(std::calloc(count, sizeof(daos_prop_entry)));
         if (!properties.dpp_entries) throw std::bad_alloc();
         properties.dpp_nr = static_cast<std::uint32_t>(count);
-        properties.dpp_entries[0].dpe_type = DAOS_PROP_CO_LABEL;
-        for (std::size_t i = 0; i < number_rules.size(); ++i)
-            properties.dpp_entries[i + 1].dpe_type = number_rules[i].type;
+        for (std::size_t i = 0; i < count; ++i)
+            properties.dpp_entries[i].dpe_type =
+                i < std::size(others) ? others[i] : number_rules[i - std::size(others)].type;
     }
     const std::span entries(properties.dpp_entries, properties.dpp_nr);
     for (daos_prop_entry& entry : entries) {

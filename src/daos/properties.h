@@ -31,8 +31,8 @@ public:
     void restore_label(std::string label) { label_ = std::move(label); }
     std::uint32_t redundancy_factor() const;
 
-    // Fills the caller's entries, or makes entries of all there are where it has none. Texts are the caller's
-    // to free.
+    // Fills the caller's entries except those of access control (acl.h), or makes entries of all there are
+    // where it has none. Texts are the caller's to free.
     void fill(daos_prop_t& properties) const;
 
 private:

@@ -148,6 +148,9 @@ static void properties(struct store const* store)
     list->dpp_entries[2].dpe_val = DAOS_PROP_CO_REDUN_RF3;
     CHECK_RC(daos_cont_create(store->pool, NULL, list, NULL), -DER_NOTSUPPORTED);
     list->dpp_entries[2].dpe_type = DAOS_PROP_CO_ACL;
+    list->dpp_entries[2].dpe_val_ptr = NULL;
+    CHECK_RC(daos_cont_create(store->pool, NULL, list, NULL), -DER_INVAL);
+    list->dpp_entries[2].dpe_type = DAOS_PROP_CO_ROOTS;
     CHECK_RC(daos_cont_create(store->pool, NULL, list, NULL), -DER_NOTSUPPORTED);
     list->dpp_entries[2].dpe_type = 17;
     CHECK_RC(daos_cont_create(store->pool, NULL, list, NULL), -DER_INVAL);
