@@ -4,6 +4,8 @@
 
 #pragma GCC visibility push(default)
 #include <daos.h>
+#include <gurt/common.h>
+#include <gurt/hash.h>
 
 #include "stepstore/admin.h"
 #pragma GCC visibility pop

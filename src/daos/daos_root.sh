@@ -4,7 +4,7 @@
 # ROOT/lib64/libdaos.so is what -ldaos finds at link time. It has the names of the DAOS calls in LIBRARY and
 # the SONAME of a real libdaos. A program linked with it asks for libdaos.so.2 at run time, and gets ours or a
 # DAOS system's: the first on its run path. Ours, ROOT/lib64/libdaos.so.2, is empty and loads LIBRARY. So
-# LIBRARY is in a process only once, under any name. LIBRARY is looked for where it is in a build tree and in
+# LIBRARY is in a process only once, under any name. The same holds for libgurt. LIBRARY is looked for where it is in a build tree and in
 # a wheel (../../lib), and in an installation (../../..). Both bring libuuid, as those of DAOS do: FDB's back
 # end leaves it to them.
 set -eu
@@ -24,20 +24,27 @@ uuid=
 if "$cc" -shared -nostdlib -o "$root/probe.so" -x c /dev/null -luuid 2>"$root/probe.log"; then uuid=-luuid; fi
 rm -f "$root/probe.so" "$root/probe.log"
 
-nm -D --defined-only "$library" |
-    awk '$3 ~ /^(d|daos)_/ { print "void " $3 "(void);\nvoid " $3 "(void) {}" }' >"$root/stub.c"
-shared libdaos.so libdaos.so.2 "$root/stub.c" -Wl,--no-as-needed $uuid
-rm -f "$root/stub.c"
-shared libdaos.so.2 libdaos.so.2 -nostdlib -Wl,--no-as-needed "$library" $uuid -Wl,--enable-new-dtags \
-    -Wl,-z,origin \
-    '-Wl,-rpath,$ORIGIN/../../lib:$ORIGIN/../../..' -x c /dev/null
+# named FILE SONAME PATTERN: what a library is at link time, with the names that match.
+named() {
+    nm -D --defined-only "$library" |
+        awk -v names="$3" '$3 ~ names { print "void " $3 "(void);\nvoid " $3 "(void) {}" }' >"$root/stub.c"
+    shared "$1" "$2" "$root/stub.c" -Wl,--no-as-needed $uuid
+    rm -f "$root/stub.c"
+}
+# loading FILE SONAME: what it is at run time.
+loading() {
+    shared "$1" "$2" -nostdlib -Wl,--no-as-needed "$library" $uuid -Wl,--enable-new-dtags -Wl,-z,origin \
+        '-Wl,-rpath,$ORIGIN/../../lib:$ORIGIN/../../..' -x c /dev/null
+}
 
-# Programs for DAOS are also linked with -ldaos_common and -lgurt. All names they take from there are in
-# libdaos.so.2 here, so these are empty: they only have to be found.
+named libdaos.so libdaos.so.2 '^(d|daos)_'
+loading libdaos.so.2 libdaos.so.2
+named libgurt.so libgurt.so.4 '^d_'
+loading libgurt.so.4 libgurt.so.4
+
+# Programs for DAOS are also linked with -ldaos_common. What they take from there is in libdaos here, so this
+# one is empty: it only has to be found.
 shared libdaos_common.so libdaos_common.so -nostdlib -x c /dev/null
-for name in libgurt.so libgurt.so.4; do
-    shared "$name" libgurt.so.4 -nostdlib -x c /dev/null
-done
 
 cat >"$libraries/pkgconfig/daos.pc" <<'END'
 prefix=${pcfiledir}/../..

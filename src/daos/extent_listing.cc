@@ -38,7 +38,7 @@ std::vector<store::StoredExtent> last_before(const StoredArray& array, std::uint
 }
 
 // In da_buf: the record at which the listing goes on, or before which; 8 bytes, little-endian.
-std::uint64_t load_place(const daos_anchor_t& anchor)
+std::uint64_t place_in(const daos_anchor_t& anchor)
 {
     std::array<std::byte, 8> bytes;
     std::memcpy(bytes.data(), anchor.da_buf, bytes.size());
@@ -48,7 +48,7 @@ std::uint64_t load_place(const daos_anchor_t& anchor)
     return at;
 }
 
-void save_place(std::uint64_t at, bool done, daos_anchor_t& anchor)
+void keep_place(std::uint64_t at, bool done, daos_anchor_t& anchor)
 {
     std::array<std::byte, 8> bytes;
     store_little(bytes.data(), at);
@@ -131,7 +131,7 @@ void list_extents(const StoredArray& array, bool ascending, daos_size_t* size, s
         *nr = 0;
         return;
     }
-    const std::uint64_t at = begins ? (ascending ? 0 : end_of_arrays) : load_place(*anchor);
+    const std::uint64_t at = begins ? (ascending ? 0 : end_of_arrays) : place_in(*anchor);
     Entries entries(room, recxs, eprs);
     std::uint64_t record_size = 0;
     if (ascending) {
@@ -141,14 +141,14 @@ void list_extents(const StoredArray& array, bool ascending, daos_size_t* size, s
             return !more;
         });
         const std::uint64_t next = entries.count() > 0 ? entries.last().rx_idx + entries.last().rx_nr : at;
-        save_place(next, !more, *anchor);
+        keep_place(next, !more, *anchor);
     } else {
         auto found = last_before(array, at, room, record_size);
         std::ranges::reverse(found);
         for (const auto& extent : found)
             entries.append(extent);
         const std::uint64_t next = found.empty() ? 0 : found.back().records.index;
-        save_place(next, next == 0 || found.size() < room, *anchor);
+        keep_place(next, next == 0 || found.size() < room, *anchor);
     }
     *nr = entries.count();
     if (size) *size = record_size;

@@ -6,18 +6,14 @@
 #include "daos/global_handle.h"
 #include "daos/location.h"
 #include "daos/properties.h"
+#include "daos/rank_list.h"
 #include "daos/resources.h"
 
-#include <algorithm>
 #include <bit>
-#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <new>
 #include <span>
-#include <string_view>
-#include <system_error>
-#include <vector>
 
 using namespace stepstore::daos;
 namespace store = stepstore::store;
@@ -76,22 +72,6 @@ void fill_properties(const store::PoolInfo& pool, daos_prop_t& properties)
         entry.dpe_flags = 0;
     }
     fill_access(properties, rights_of(pool.path, Owned::pool));
-}
-
-// For the caller to free.
-d_rank_list_t* rank_list(std::span<const d_rank_t> ranks)
-{
-    auto* list = static_cast<d_rank_list_t*>(std::calloc(1, sizeof(d_rank_list_t)));
-    auto* copy =
-        ranks.empty() ? nullptr : static_cast<d_rank_t*>(std::calloc(ranks.size(), sizeof(d_rank_t)));
-    if (!list || (!ranks.empty() && !copy)) {
-        std::free(list);
-        std::free(copy);
-        throw std::bad_alloc();
-    }
-    std::ranges::copy(ranks, copy);
-    *list = {copy, static_cast<std::uint32_t>(ranks.size())};
-    return list;
 }
 
 // The enabled engines when they are asked for, that is one; else those that are out of order, that is none.
@@ -169,35 +149,6 @@ int daos_pool_query(daos_handle_t poh, d_rank_list_t** ranks, daos_pool_info_t* 
             };
         };
     });
-}
-
-void d_rank_list_free(d_rank_list_t* rank_list)
-{
-    if (!rank_list) return;
-    std::free(rank_list->rl_ranks);
-    std::free(rank_list);
-}
-
-d_rank_list_t* daos_rank_list_parse(const char* str, const char* sep)
-{
-    if (!str || !sep) return nullptr;
-    std::vector<d_rank_t> ranks;
-    try {
-        for (std::string_view rest(str); !rest.empty();) {
-            const auto begin = rest.find_first_not_of(sep);
-            if (begin == std::string_view::npos) break;
-            rest.remove_prefix(begin);
-            const auto part = rest.substr(0, rest.find_first_of(sep));
-            d_rank_t rank = 0;
-            const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), rank);
-            if (error != std::errc() || end != part.data() + part.size()) return nullptr;
-            ranks.push_back(rank);
-            rest.remove_prefix(part.size());
-        }
-        return ranks.empty() ? nullptr : rank_list(ranks);
-    } catch (const std::bad_alloc&) {
-        return nullptr;
-    }
 }
 
 int daos_pool_query_target(daos_handle_t poh, uint32_t tgt, d_rank_t rank, daos_target_info_t* info,

@@ -2,7 +2,10 @@
  * The layout of every structure, as libdaos 2.6.5 has it on a 64-bit machine. The compiler checks it, so that
  * a program built with one of the two runs with the other.
  */
+#define _GNU_SOURCE
 #include "check.h"
+
+#include <gurt/hash.h>
 
 #define SIZE(type, bytes) _Static_assert(sizeof(type) == (bytes), "size of " #type);
 #define AT(type, member, bytes)                                                                              \
@@ -56,6 +59,17 @@ AT(struct daos_ace, dae_access_types, 0) AT(struct daos_ace, dae_principal_type,
 AT(struct daos_ace, dae_principal_len, 2) AT(struct daos_ace, dae_access_flags, 4)
 AT(struct daos_ace, dae_allow_perms, 8) AT(struct daos_ace, dae_audit_perms, 16)
 AT(struct daos_ace, dae_alarm_perms, 24) AT(struct daos_ace, dae_principal, 32)
+SIZE(d_list_t, 16)
+AT(d_list_t, next, 0) AT(d_list_t, prev, 8)
+SIZE(d_hash_table_ops_t, 64)
+AT(d_hash_table_ops_t, hop_key_cmp, 0) AT(d_hash_table_ops_t, hop_key_init, 8)
+AT(d_hash_table_ops_t, hop_key_hash, 16) AT(d_hash_table_ops_t, hop_rec_hash, 24)
+AT(d_hash_table_ops_t, hop_rec_addref, 32) AT(d_hash_table_ops_t, hop_rec_decref, 40)
+AT(d_hash_table_ops_t, hop_rec_ndecref, 48) AT(d_hash_table_ops_t, hop_rec_free, 56)
+AT(struct d_hash_table, ht_bits, 56) AT(struct d_hash_table, ht_feats, 60)
+AT(struct d_hash_table, ht_priv, 64) AT(struct d_hash_table, ht_ops, 72)
+AT(struct d_hash_table, ht_buckets, 80) AT(struct d_hash_table, ht_locks, 88)
+SIZE(struct d_hash_table, 96)
 SIZE(daos_prop_t, 16)
 AT(daos_prop_t, dpp_nr, 0) AT(daos_prop_t, dpp_reserv, 4) AT(daos_prop_t, dpp_entries, 8)
 SIZE(struct daos_prop_entry, 16)
