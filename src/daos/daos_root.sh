@@ -4,9 +4,9 @@
 # ROOT/lib64/libdaos.so is what -ldaos finds at link time. It has the names of the DAOS calls in LIBRARY and
 # the SONAME of a real libdaos. A program linked with it asks for libdaos.so.2 at run time, and gets ours or a
 # DAOS system's: the first on its run path. Ours, ROOT/lib64/libdaos.so.2, is empty and loads LIBRARY. So
-# LIBRARY is in a process only once, under any name. The same holds for libgurt. LIBRARY is looked for where it is in a build tree and in
-# a wheel (../../lib), and in an installation (../../..). Both bring libuuid, as those of DAOS do: FDB's back
-# end leaves it to them.
+# LIBRARY is in a process only once, under any name. The same holds for libgurt. LIBRARY is looked for where
+# it is in a build tree and in a wheel (../../lib), and in an installation (../../..). All bring libuuid, as
+# those of DAOS do: FDB's back end leaves it to them.
 set -eu
 cc=$1 library=$2 root=$3
 libraries=$root/lib64
@@ -31,16 +31,20 @@ named() {
     shared "$1" "$2" "$root/stub.c" -Wl,--no-as-needed $uuid
     rm -f "$root/stub.c"
 }
-# loading FILE SONAME: what it is at run time.
+# loading FILE SONAME [ARGUMENTS...]: a library that loads LIBRARY, and is empty without arguments.
 loading() {
-    shared "$1" "$2" -nostdlib -Wl,--no-as-needed "$library" $uuid -Wl,--enable-new-dtags -Wl,-z,origin \
-        '-Wl,-rpath,$ORIGIN/../../lib:$ORIGIN/../../..' -x c /dev/null
+    file=$1 soname=$2
+    shift 2
+    shared "$file" "$soname" -Wl,--no-as-needed "$library" $uuid -Wl,--enable-new-dtags -Wl,-z,origin \
+        '-Wl,-rpath,$ORIGIN/../../lib:$ORIGIN/../../..' "$@"
 }
 
 named libdaos.so libdaos.so.2 '^(d|daos)_'
-loading libdaos.so.2 libdaos.so.2
+loading libdaos.so.2 libdaos.so.2 -nostdlib -x c /dev/null
 named libgurt.so libgurt.so.4 '^d_'
-loading libgurt.so.4 libgurt.so.4
+loading libgurt.so.4 libgurt.so.4 -nostdlib -x c /dev/null
+# It has one name at link time and at run time, so it calls LIBRARY.
+loading libduns.so libduns.so -O2 -I"$root/include" "$(dirname "$0")/duns_names.c"
 
 # Programs for DAOS are also linked with -ldaos_common. What they take from there is in libdaos here, so this
 # one is empty: it only has to be found.

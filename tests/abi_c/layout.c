@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include "check.h"
 
+#include <daos_uns.h>
 #include <gurt/hash.h>
 
 #define SIZE(type, bytes) _Static_assert(sizeof(type) == (bytes), "size of " #type);
@@ -70,6 +71,15 @@ AT(struct d_hash_table, ht_bits, 56) AT(struct d_hash_table, ht_feats, 60)
 AT(struct d_hash_table, ht_priv, 64) AT(struct d_hash_table, ht_ops, 72)
 AT(struct d_hash_table, ht_buckets, 80) AT(struct d_hash_table, ht_locks, 88)
 SIZE(struct d_hash_table, 96)
+SIZE(struct duns_attr_t, 480)
+AT(struct duns_attr_t, da_type, 0) AT(struct duns_attr_t, da_oclass_id, 4)
+AT(struct duns_attr_t, da_chunk_size, 8) AT(struct duns_attr_t, da_props, 16)
+AT(struct duns_attr_t, da_flags, 24) AT(struct duns_attr_t, da_pool, 28) AT(struct duns_attr_t, da_cont, 156)
+AT(struct duns_attr_t, da_sys, 288) AT(struct duns_attr_t, da_rel_path, 296)
+AT(struct duns_attr_t, da_on_lustre, 304) AT(struct duns_attr_t, da_no_prefix, 305)
+AT(struct duns_attr_t, da_puuid, 306) AT(struct duns_attr_t, da_cuuid, 322)
+AT(struct duns_attr_t, da_dir_oclass_id, 340) AT(struct duns_attr_t, da_file_oclass_id, 344)
+AT(struct duns_attr_t, da_hints, 348)
 SIZE(daos_prop_t, 16)
 AT(daos_prop_t, dpp_nr, 0) AT(daos_prop_t, dpp_reserv, 4) AT(daos_prop_t, dpp_entries, 8)
 SIZE(struct daos_prop_entry, 16)
