@@ -13,6 +13,7 @@
 #include "check.h"
 #include "stepstore/admin.h"
 
+#include <daos_uns.h>
 #include <pthread.h>
 #include <sys/stat.h>
 
@@ -759,6 +760,8 @@ CALL(daos_prop_set_ptr)
     NO_EVENT;
     return daos_prop_set_ptr(own_properties, below(2) * DAOS_PROP_CO_MIN + below(32), zeroes_or_null(), 64);
 }
+
+#include "sequences_rest.h"
 
 /* ---- what DAOS leaves to its administrators */
 

@@ -26,6 +26,7 @@ void release_memory(void);
 /* NULL sometimes. */
 void* memory_or_null(size_t size);
 
+char* text_of(char const* from); /* a copy */
 char const* any_key(void);
 char const* any_label(void);
 /* A key of bytes; as daos_obj_*() take them. */

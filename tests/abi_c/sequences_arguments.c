@@ -89,7 +89,7 @@ void release_memory(void)
         free(kept[--kept_nr]);
 }
 
-static char* text(char const* from)
+char* text_of(char const* from)
 {
     size_t const size = strlen(from) + 1;
     return memcpy(memory(size), from, size);
@@ -99,7 +99,7 @@ char const* any_key(void)
 {
     static char const* const keys[] = {"a", "b", "key", "another key", "0", "k/1", "k/2"};
     if (wrong(30)) return NULL;
-    if (wrong(30)) return text("");
+    if (wrong(30)) return text_of("");
     if (one_in(200)) {
         size_t const size = 1U << 20; /* the longest key has as many bytes, or one fewer */
         char* const longest = memory(size + 2);
@@ -107,7 +107,7 @@ char const* any_key(void)
         longest[size + below(2)] = '\0';
         return longest;
     }
-    return text(keys[below(7)]);
+    return text_of(keys[below(7)]);
 }
 
 char const* any_label(void)
@@ -121,7 +121,7 @@ char const* any_label(void)
         longest[199] = '\0';
         return longest;
     }
-    return text(labels[below(wrong(8) ? 7 : 4)]);
+    return text_of(labels[below(wrong(8) ? 7 : 4)]);
 }
 
 static void set_byte_key(daos_key_t* key)
@@ -278,7 +278,7 @@ daos_prop_t* any_properties(bool of_pool)
         bool const is_label = entry->dpe_type == (of_pool ? DAOS_PROP_PO_LABEL : DAOS_PROP_CO_LABEL);
         if (is_label) {
             char const* const label = any_label();
-            entry->dpe_str = label ? text(label) : NULL;
+            entry->dpe_str = label ? text_of(label) : NULL;
         } else if (one_in(3)) { /* an entry that holds a pointer gets NULL */
             entry->dpe_val = 0;
         }
