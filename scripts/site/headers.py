@@ -21,6 +21,11 @@ PAGES = {
     "libdaos/daos_obj.h": "libdaos: objects",
     "libdaos/daos_event.h": "libdaos: events",
     "libdaos/daos_types.h": "libdaos: types",
+    "libdaos/daos_security.h": "libdaos: access control lists",
+    "libdaos/daos_uns.h": "libduns: the unified namespace",
+    "libdaos/gurt/common.h": "libgurt: helpers",
+    "libdaos/gurt/hash.h": "libgurt: hash tables",
+    "libdaos/gurt/list.h": "libgurt: lists",
 }
 
 # What every header has for its compiler, and no reader asks for.
