@@ -63,6 +63,9 @@ int daos_event_test(struct daos_event* ev, int64_t timeout, bool* flag);
 typedef int (*daos_event_comp_cb_t)(void*, daos_event_t*, int);
 int daos_event_register_comp_cb(struct daos_event* ev, daos_event_comp_cb_t cb, void* arg);
 
+/* The next time that the event completes, its ev_error is 0 or a positive errno. */
+int daos_event_errno_rc(struct daos_event* ev);
+
 /*
  * Launches a parent that has no operation of its own. It completes when all its children have, with the error
  * of the first of them that failed. -DER_INVAL: no children. -DER_NO_PERM: not all of them are launched.

@@ -1,8 +1,8 @@
 /*
  * Properties of pools and containers: lists of entries, each a type with a number, a text or a pointer.
  *
- * Stepstore keeps the label and every property that is a number. It tells owner, group and access control
- * list, and keeps no roots.
+ * Stepstore keeps the label, every property that is a number, and the roots. It tells owner, group and access
+ * control list.
  *
  * Threads: a list is its caller's. Errors: -DER_INVAL, -DER_NONEXIST or NULL, as each function says.
  */
@@ -66,7 +66,7 @@ enum daos_cont_props {
     DAOS_PROP_CO_OWNER_GROUP, /* text, told by the store */
     DAOS_PROP_CO_DEDUP,
     DAOS_PROP_CO_DEDUP_THRESHOLD,
-    DAOS_PROP_CO_ROOTS,       /* pointer */
+    DAOS_PROP_CO_ROOTS,       /* pointer: struct daos_prop_co_roots */
     DAOS_PROP_CO_STATUS,      /* told by the store */
     DAOS_PROP_CO_ALLOCED_OID, /* told by the store */
     DAOS_PROP_CO_EC_CELL_SZ,
@@ -176,6 +176,11 @@ static inline void daos_prop_val_2_co_status(uint64_t val, struct daos_co_status
     co_status->dcs_status = (uint16_t)((val >> 32) & 0xFFFF);
     co_status->dcs_pm_ver = (uint32_t)(val & 0xFFFFFFFF);
 }
+
+/* Objects from which all others of a container can be found; of a file system its superblock and its root. */
+struct daos_prop_co_roots {
+    daos_obj_id_t cr_oids[4];
+};
 
 /* Set in dpe_flags by a query: the property was never set. */
 enum { DAOS_PROP_ENTRY_NOT_SET = 1 << 0 };

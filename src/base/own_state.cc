@@ -28,6 +28,8 @@ void refuse_parents(OwnState kind)
     case OwnState::field_finder:
     case OwnState::fdb_client:
     case OwnState::blob_numbers:
+    case OwnState::file_numbers:
+    case OwnState::file_connections:
     case OwnState::count: break;
     }
     throw Error(-DER_NO_HDL, std::string(what) + " by the process that this process (" +

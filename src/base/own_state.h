@@ -39,6 +39,8 @@ enum class OwnState : std::uint8_t {
     fdb_client,     // anew
     blob_numbers,   // anew
     blob_writer,    // refused
+    file_numbers,   // anew
+    file_connections, // anew
     count
 };
 // -DER_NO_HDL: it belongs to the parent; the message says what to do.

@@ -77,6 +77,14 @@ int daos_event_register_comp_cb(daos_event_t* ev, daos_event_comp_cb_t cb, void*
     });
 }
 
+int daos_event_errno_rc(daos_event_t* ev)
+{
+    return call("daos_event_errno_rc", [&] {
+        EventState* state = event_state(ev);
+        queue_of(state)->tell_errno(state);
+    });
+}
+
 int daos_event_parent_barrier(daos_event_t* ev)
 {
     return call("daos_event_parent_barrier", [&] {

@@ -1,5 +1,6 @@
 #include "daos/events.h"
 
+#include "base/errno_of.h"
 #include "base/interrupt.h"
 
 #include "base/fork.h"
@@ -41,6 +42,7 @@ struct EventState {
     std::uint32_t children_completed = 0;
     std::int32_t status = DAOS_EVS_READY;
     bool barrier = false;
+    bool tells_errno = false; // once: ev_error becomes a positive errno
 
     Extra& extras()
     {
@@ -178,6 +180,12 @@ void EventQueue::launch(EventState* event, bool barrier)
     if (barrier && event->children.size() == event->children_completed) complete_locked(event, {});
 }
 
+void EventQueue::tell_errno(EventState* event)
+{
+    const std::lock_guard lock(mutex_);
+    event->tells_errno = true;
+}
+
 void EventQueue::complete(EventState* event, Failure failure)
 {
     // Callbacks run before anybody can see the event completed, and without the lock, so that they may launch
@@ -197,7 +205,7 @@ void EventQueue::complete_locked(EventState* event, const Failure& failure)
 {
     const auto keep_error = [](EventState* of, const Failure& first) {
         if (event_of(of)->ev_error != 0 || first.code == 0) return;
-        event_of(of)->ev_error = first.code;
+        event_of(of)->ev_error = of->tells_errno ? errno_of(first.code) : first.code;
         try {
             of->extras().message = first.message;
         } catch (const std::bad_alloc&) {
@@ -206,6 +214,7 @@ void EventQueue::complete_locked(EventState* event, const Failure& failure)
     };
     if (event->children.empty()) event_of(event)->ev_error = 0;
     keep_error(event, failure);
+    event->tells_errno = false;
     event->status = DAOS_EVS_COMPLETED;
     if (EventState* parent = event->parent) {
         keep_error(parent, failure);

@@ -67,6 +67,7 @@ public:
     void abort(EventState* event);
     EventState* next_child(EventState* parent, EventState* child);
     void add_callback(EventState* event, daos_event_comp_cb_t callback, void* arg);
+    void tell_errno(EventState* event);
 
     bool of_this_process() const { return generation_ == process_generation(); }
     // Set while a thread that waits for calls in flight is asked to stop; workers look at it when they wait.

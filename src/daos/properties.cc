@@ -19,6 +19,9 @@ namespace {
 constexpr std::uint32_t record_version = 1;
 constexpr std::size_t header_size = 4;
 constexpr std::size_t entry_size = 12;
+// The roots are numbers too: lo and hi of each, with types that are no properties.
+constexpr std::uint32_t first_of_roots = 0x10000;
+constexpr std::size_t numbers_of_roots = 2 * std::size(daos_prop_co_roots{}.cr_oids);
 
 // A property that is a number: what a query tells when nobody set it, and what it may be set to.
 struct NumberRule {
@@ -127,6 +130,8 @@ Properties Properties::from(const daos_prop_t* properties)
         if (is_of_access(entry.dpe_type)) continue; // require_access() has compared them
         if (entry.dpe_type == DAOS_PROP_CO_LABEL)
             result.set_label(entry.dpe_str);
+        else if (entry.dpe_type == DAOS_PROP_CO_ROOTS)
+            result.set_roots(static_cast<const daos_prop_co_roots*>(entry.dpe_val_ptr));
         else
             result.set_number(entry.dpe_type, entry.dpe_val);
     }
@@ -149,7 +154,7 @@ void Properties::set_number(std::uint32_t type, std::uint64_t value)
     if (is_only_told(type)) invalid(what + " cannot be set: only the store sets it");
     const NumberRule* rule = rule_of(type);
     if (!rule)
-        throw Error(-DER_NOTSUPPORTED, what + " cannot be set here: leave out roots and allocated ids");
+        throw Error(-DER_NOTSUPPORTED, what + " cannot be set here: leave out allocated ids");
     if (!rule->allows(value)) invalid(what + " cannot be " + std::to_string(value));
     if (type == DAOS_PROP_CO_REDUN_FAC && value > DAOS_PROP_CO_REDUN_RF1)
         throw Error(-DER_NOTSUPPORTED, "redundancy factor " + std::to_string(value) +
@@ -159,6 +164,29 @@ void Properties::set_number(std::uint32_t type, std::uint64_t value)
                     "containers are not encrypted: leave out DAOS_PROP_CO_ENCRYPT; to protect the data "
                     "encrypt the file system");
     numbers_[type] = value;
+}
+
+void Properties::set_roots(const daos_prop_co_roots* roots)
+{
+    require(roots, "the roots");
+    std::uint32_t type = first_of_roots;
+    for (const daos_obj_id_t& oid : roots->cr_oids) {
+        numbers_[type++] = oid.lo;
+        numbers_[type++] = oid.hi;
+    }
+}
+
+daos_prop_co_roots* Properties::copy_roots() const
+{
+    auto at = numbers_.find(first_of_roots);
+    if (at == numbers_.end() || std::distance(at, numbers_.end()) < std::ptrdiff_t{numbers_of_roots}) return nullptr;
+    auto* copy = static_cast<daos_prop_co_roots*>(std::malloc(sizeof(daos_prop_co_roots)));
+    if (!copy) throw std::bad_alloc();
+    for (daos_obj_id_t& oid : copy->cr_oids) {
+        oid.lo = (at++)->second;
+        oid.hi = (at++)->second;
+    }
+    return copy;
 }
 
 Properties Properties::decode(Bytes record)
@@ -220,6 +248,8 @@ void Properties::fill(daos_prop_t& properties) const
         entry.dpe_flags = 0;
         if (entry.dpe_type == DAOS_PROP_CO_LABEL && !label_.empty()) {
             entry.dpe_str = copy_text(label_);
+        } else if (auto* roots = entry.dpe_type == DAOS_PROP_CO_ROOTS ? copy_roots() : nullptr) {
+            entry.dpe_val_ptr = roots;
         } else if (const auto value = number(entry.dpe_type)) {
             entry.dpe_val = *value;
         } else {
