@@ -118,7 +118,7 @@ int dfs_cont_put(dfs_t* dfs, daos_handle_t coh);
 int dfs_query(dfs_t* dfs, dfs_attr_t* attr);
 
 /* Bytes from which another process makes a file system of its own; with pool and container (_all) or for
- * those that it has open. With glob->iov_buf NULL gives the size in iov_buf_len. ENOBUFS: too small. */
+ * those that it has open. flags 0, as O_RDONLY is: as the first one was mounted. With glob->iov_buf NULL gives the size in iov_buf_len. ENOBUFS: too small. */
 int dfs_local2global(dfs_t* dfs, d_iov_t* glob);
 int dfs_global2local(daos_handle_t poh, daos_handle_t coh, int flags, d_iov_t glob, dfs_t** dfs);
 int dfs_local2global_all(dfs_t* dfs, d_iov_t* glob);

@@ -86,6 +86,8 @@ Inode decode(const InodeBytes& bytes, std::size_t present, const std::string& na
     const unsigned expected = inode.is_file() ? DAOS_OT_ARRAY_BYTE : DAOS_OT_MULTI_HASHED;
     if (type != expected)
         damaged(name, "its object has type " + std::to_string(type) + ", not " + std::to_string(expected));
+    if ((inode.oid.hi & OID_FMT_CLASS_MASK) == 0 || daos_obj_id2grp_nr(inode.oid) == 0)
+        damaged(name, "its object has no class");
     const bool is_reserved = inode.oid.lo == 0 && (inode.oid.hi & UINT32_MAX) <= root_hi;
     if (is_reserved && name != root_name) damaged(name, "its object is the superblock or the root");
     if (inode.chunk_size >> 63 != 0)
