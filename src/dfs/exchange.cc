@@ -39,11 +39,17 @@ Moved moved(const Place& place, Entry entry)
     return {std::move(entry), attributes(DAOS_TX_NONE, place)};
 }
 
+// Of an entry that was removed meanwhile: what was to go there is not to be lost.
+void put_new(const Place& place, Moved& what)
+{
+    what.entry.mark.reset();
+    put(place, what.entry, what.attributes, nullptr, {});
+}
+
 void put_over(const Place& place, Moved& what, const std::optional<Mark>& mark, const Moved& old)
 {
     what.entry.mark = mark;
-    if (!put(place, what.entry, what.attributes, &old.entry, old.attributes))
-        put(place, what.entry, what.attributes, nullptr, {}); // removed meanwhile: it is not to be lost
+    if (!put(place, what.entry, what.attributes, &old.entry, old.attributes)) put_new(place, what);
 }
 
 } // namespace
@@ -60,13 +66,21 @@ void settle_exchange(const ::dfs& fs, const Spot& one, const Entry& entry)
     const std::string other_name = kept->mark->name;
     const Place other{directory.get(), other_name};
     if (!same(kept->inode.oid, entry.inode.oid)) { // the first one is done
+        const auto there = fetch(DAOS_TX_NONE, other, With::all);
+        const bool is_partner = there && there->mark && there->mark->role == Mark::Role::partner;
+        if (there && !is_partner) { // something else by now: the spare name is the file's own
+            clear_mark(spare);
+            clear_mark(one.place());
+            return;
+        }
         Moved first = moved(spare, *kept);
-        if (auto there = fetch(DAOS_TX_NONE, other, With::all);
-            there && !same(there->inode.oid, first.entry.inode.oid))
+        if (!there)
+            put_new(other, first);
+        else if (!same(there->inode.oid, first.entry.inode.oid))
             put_over(other, first, there->mark, moved(other, *there));
     }
-    clear_mark(other);
     remove(spare);
+    clear_mark(other);
     clear_mark(one.place());
 }
 
@@ -98,8 +112,8 @@ void exchange(const ::dfs& fs, const Spot& one, const Spot& other, daos_obj_id_t
         fail(EIO, "the name " + quoted(name) + ", which an exchange needs, is taken");
     put_over(one.place(), second, mark_of_one, first);
     put_over(other.place(), first, mark_of_other, second);
-    clear_mark(other.place());
     remove(spare);
+    clear_mark(other.place());
     clear_mark(one.place());
 }
 
