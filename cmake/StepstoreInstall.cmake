@@ -9,7 +9,8 @@ include(CMakePackageConfigHelpers)
 include(StepstoreDaosRoot)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/stepstore)
-foreach(target stepstore_daos stepstore_client stepstore_c stepstore_mpi stepstore_rados stepstore_adios2)
+foreach(target stepstore_daos stepstore_dfs stepstore_client stepstore_c stepstore_mpi stepstore_rados
+  stepstore_adios2)
   if(TARGET ${target})
     set_target_properties(${target} PROPERTIES INSTALL_RPATH "$ORIGIN")
   endif()
@@ -21,7 +22,7 @@ foreach(part daos client c)
   install(TARGETS stepstore_${part} EXPORT stepstore
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 endforeach()
-foreach(module stepstore_mpi stepstore_rados stepstore_adios2)
+foreach(module stepstore_dfs stepstore_mpi stepstore_rados stepstore_adios2)
   if(TARGET ${module})
     install(TARGETS ${module} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
   endif()

@@ -53,11 +53,11 @@ typedef struct dfs dfs_t;         /* a mounted file system */
 #define DFS_RDWR O_RDWR
 
 typedef struct {
-    uint64_t da_id;             /* the user's, not stored */
-    daos_size_t da_chunk_size;  /* of files; 0: DFS_DEFAULT_CHUNK_SIZE */
+    uint64_t da_id;                /* the user's, not stored */
+    daos_size_t da_chunk_size;     /* of files; 0: DFS_DEFAULT_CHUNK_SIZE */
     daos_oclass_id_t da_oclass_id; /* of all objects; 0: by their kind */
-    daos_prop_t* da_props;      /* of the container; optional */
-    uint32_t da_mode;           /* DFS_RELAXED */
+    daos_prop_t* da_props;         /* of the container; optional */
+    uint32_t da_mode;              /* DFS_RELAXED */
     daos_oclass_id_t da_dir_oclass_id;
     daos_oclass_id_t da_file_oclass_id;
     char da_hints[DAOS_CONT_HINT_MAX_LEN]; /* such as "file:max,dir:single"; optional */
@@ -72,7 +72,7 @@ typedef struct {
 typedef struct {
     daos_oclass_id_t doi_oclass_id;
     daos_size_t doi_chunk_size;
-    daos_oclass_id_t doi_dir_oclass_id;  /* of a directory: what is made in it gets */
+    daos_oclass_id_t doi_dir_oclass_id; /* of a directory: what is made in it gets */
     daos_oclass_id_t doi_file_oclass_id;
     daos_obj_id_t doi_oid;
 } dfs_obj_info_t;
@@ -118,7 +118,8 @@ int dfs_cont_put(dfs_t* dfs, daos_handle_t coh);
 int dfs_query(dfs_t* dfs, dfs_attr_t* attr);
 
 /* Bytes from which another process makes a file system of its own; with pool and container (_all) or for
- * those that it has open. flags 0, as O_RDONLY is: as the first one was mounted. With glob->iov_buf NULL gives the size in iov_buf_len. ENOBUFS: too small. */
+ * those that it has open. flags 0, as O_RDONLY is: as the first one was mounted. With glob->iov_buf NULL
+ * gives the size in iov_buf_len. ENOBUFS: too small. */
 int dfs_local2global(dfs_t* dfs, d_iov_t* glob);
 int dfs_global2local(daos_handle_t poh, daos_handle_t coh, int flags, d_iov_t glob, dfs_t** dfs);
 int dfs_local2global_all(dfs_t* dfs, d_iov_t* glob);

@@ -24,22 +24,22 @@ namespace stepstore {
 
 // The kinds of state that a process has of its own above the C API.
 enum class OwnState : std::uint8_t {
-    array_location, // refused
-    array_request,  // refused
-    stream_writer,  // refused
-    stream_reader,  // refused
-    lease,          // refused
-    leases_let_go,  // anew
-    field_sessions, // anew
-    field_session,  // anew
-    field_dataset,  // anew
-    field_store,    // anew: what was archived and not flushed is the parent's
-    field_index,    // anew: so are its entries
-    field_finder,   // anew
-    fdb_client,     // anew
-    blob_numbers,   // anew
-    blob_writer,    // refused
-    file_numbers,   // anew
+    array_location,   // refused
+    array_request,    // refused
+    stream_writer,    // refused
+    stream_reader,    // refused
+    lease,            // refused
+    leases_let_go,    // anew
+    field_sessions,   // anew
+    field_session,    // anew
+    field_dataset,    // anew
+    field_store,      // anew: what was archived and not flushed is the parent's
+    field_index,      // anew: so are its entries
+    field_finder,     // anew
+    fdb_client,       // anew
+    blob_numbers,     // anew
+    blob_writer,      // refused
+    file_numbers,     // anew
     file_connections, // anew
     count
 };

@@ -179,7 +179,8 @@ void Properties::set_roots(const daos_prop_co_roots* roots)
 daos_prop_co_roots* Properties::copy_roots() const
 {
     auto at = numbers_.find(first_of_roots);
-    if (at == numbers_.end() || std::distance(at, numbers_.end()) < std::ptrdiff_t{numbers_of_roots}) return nullptr;
+    if (at == numbers_.end() || std::distance(at, numbers_.end()) < std::ptrdiff_t{numbers_of_roots})
+        return nullptr;
     auto* copy = static_cast<daos_prop_co_roots*>(std::malloc(sizeof(daos_prop_co_roots)));
     if (!copy) throw std::bad_alloc();
     for (daos_obj_id_t& oid : copy->cr_oids) {

@@ -38,7 +38,7 @@ public:
 private:
     void set_roots(const daos_prop_co_roots* roots);
     void set_number(std::uint32_t type, std::uint64_t value);
-    daos_prop_co_roots* copy_roots() const; // for the caller to free; null: never set
+    daos_prop_co_roots* copy_roots() const;                        // for the caller to free; null: never set
     std::optional<std::uint64_t> number(std::uint32_t type) const; // nothing: not kept here
 
     std::string label_;

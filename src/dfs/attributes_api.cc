@@ -45,8 +45,8 @@ Home home_of_found(const ::dfs& fs, const Found& found)
 bool may(const Inode& inode, int mask)
 {
     // As DAOS: what the owner, the group or others may, if this process is one of them.
-    const mode_t bits = S_IRWXO | (inode.user == ::getuid() ? S_IRWXU : 0U) |
-                        (inode.group == ::getgid() ? S_IRWXG : 0U);
+    const mode_t bits =
+        S_IRWXO | (inode.user == ::getuid() ? S_IRWXU : 0U) | (inode.group == ::getgid() ? S_IRWXG : 0U);
     const mode_t allowed = inode.mode & bits;
     if ((mask & X_OK) != 0 && (allowed & (S_IXUSR | S_IXGRP | S_IXOTH)) == 0) return false;
     if ((mask & W_OK) != 0 && (allowed & (S_IWUSR | S_IWGRP | S_IWOTH)) == 0) return false;
@@ -69,7 +69,8 @@ void set_size(const dfs_obj& of, off_t size, struct stat& known, std::uint64_t& 
     require_done(daos_array_set_size(of.handle.get(), DAOS_TX_NONE, static_cast<daos_size_t>(size), nullptr),
                  "setting the size of " + quoted(of.at->name));
     daos_array_stbuf_t found{};
-    require_done(daos_array_stat(of.handle.get(), DAOS_TX_NONE, &found, nullptr), "reading the size of a file");
+    require_done(daos_array_stat(of.handle.get(), DAOS_TX_NONE, &found, nullptr),
+                 "reading the size of a file");
     written = found.st_max_epoch;
     known.st_size = size;
     known.st_blocks = static_cast<blkcnt_t>((size + 511) / 512);
@@ -79,18 +80,21 @@ void set_size(const dfs_obj& of, off_t size, struct stat& known, std::uint64_t& 
 
 void set_attributes(const ::dfs& fs, const dfs_obj& of, struct stat& status, int flags)
 {
-    constexpr int known_flags = DFS_SET_ATTR_MODE | DFS_SET_ATTR_ATIME | DFS_SET_ATTR_MTIME | DFS_SET_ATTR_SIZE |
-                                DFS_SET_ATTR_UID | DFS_SET_ATTR_GID;
+    constexpr int known_flags = DFS_SET_ATTR_MODE | DFS_SET_ATTR_ATIME | DFS_SET_ATTR_MTIME |
+                                DFS_SET_ATTR_SIZE | DFS_SET_ATTR_UID | DFS_SET_ATTR_GID;
     if ((flags & ~known_flags) != 0) fail(EINVAL, "the flags have one that is not DFS_SET_ATTR_...");
-    if ((of.flags & O_ACCMODE) == O_RDONLY) fail(EPERM, quoted(of.at->name) + " was opened for reading alone");
+    if ((of.flags & O_ACCMODE) == O_RDONLY)
+        fail(EPERM, quoted(of.at->name) + " was opened for reading alone");
     if ((flags & DFS_SET_ATTR_MODE) != 0) {
-        if ((status.st_mode & S_IFMT) != (of.mode & S_IFMT)) fail(EINVAL, "st_mode is of another kind of object");
+        if ((status.st_mode & S_IFMT) != (of.mode & S_IFMT))
+            fail(EINVAL, "st_mode is of another kind of object");
         refuse_sticky(status.st_mode);
     }
-    if ((flags & DFS_SET_ATTR_MTIME) != 0 && (status.st_mtim.tv_nsec < 0 || status.st_mtim.tv_nsec >= 1'000'000'000))
+    if ((flags & DFS_SET_ATTR_MTIME) != 0 &&
+        (status.st_mtim.tv_nsec < 0 || status.st_mtim.tv_nsec >= 1'000'000'000))
         fail(EINVAL, "st_mtim has more nanoseconds than a second has");
     const Home home = home_of(fs, of, DAOS_OO_RW);
-    struct stat result{};
+    struct stat result {};
     std::uint64_t written = 0;
     fill_stat(fs, inode_of(fs, of, home), result, &written);
     if ((flags & DFS_SET_ATTR_SIZE) != 0) set_size(of, status.st_size, result, written);
@@ -183,7 +187,8 @@ int dfs_chmod(dfs_t* dfs, dfs_obj_t* parent, const char* name, mode_t mode)
         refuse_sticky(mode);
         const Found found = find(fs, directory(fs, parent), name, true);
         const mode_t kind = found.entry.inode.mode & S_IFMT;
-        if ((mode & S_IFMT) != 0 && (mode & S_IFMT) != kind) fail(EINVAL, "the mode is of another kind of object");
+        if ((mode & S_IFMT) != 0 && (mode & S_IFMT) != kind)
+            fail(EINVAL, "the mode is of another kind of object");
         const mode_t whole = (mode & ~static_cast<mode_t>(S_IFMT)) | kind;
         const timespec time = now();
         Changes changes;
@@ -217,7 +222,8 @@ int dfs_obj_set_oclass(dfs_t* dfs, dfs_obj_t* obj, int, daos_oclass_id_t cid)
         char name[MAX_OBJ_CLASS_NAME_LEN];
         if (cid != 0 && daos_oclass_id2name(cid, name) != 0) fail(EINVAL, "there is no such object class");
         set_default<daos_oclass_id_t>(fs, object(obj), at::object_class,
-                                      cid != 0 ? cid : fs.attributes.da_dir_oclass_id, &dfs_obj::object_class);
+                                      cid != 0 ? cid : fs.attributes.da_dir_oclass_id,
+                                      &dfs_obj::object_class);
     });
 }
 

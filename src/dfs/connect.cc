@@ -28,7 +28,8 @@ std::string key(const char* pool, const char* container, int access)
 
 // The one that is open under a key, or a new one.
 template <class T, class Open>
-std::shared_ptr<T> shared(std::map<std::string, std::weak_ptr<T>>& open_ones, const std::string& name, Open open)
+std::shared_ptr<T> shared(std::map<std::string, std::weak_ptr<T>>& open_ones, const std::string& name,
+                          Open open)
 {
     if (auto found = open_ones[name].lock()) return found;
     auto opened = open();
@@ -40,8 +41,8 @@ std::shared_ptr<PoolConnection> pool_of(Table& open_ones, const char* pool, cons
 {
     return shared(open_ones.pools, key(pool, "", access), [&] {
         auto opened = std::make_shared<PoolConnection>();
-        require_done(daos_pool_connect(pool, system, access == O_RDWR ? DAOS_PC_RW : DAOS_PC_RO, &opened->handle,
-                                       nullptr, nullptr),
+        require_done(daos_pool_connect(pool, system, access == O_RDWR ? DAOS_PC_RW : DAOS_PC_RO,
+                                       &opened->handle, nullptr, nullptr),
                      "connecting the pool " + quoted(pool));
         return opened;
     });

@@ -1,5 +1,6 @@
 // Connections of dfs_connect(): a pool and a container, open once in a process for all that mount it.
-// Threads: any. A forked child makes its own (OwnState::file_connections). Errors: as of the calls (failure.h).
+// Threads: any. A forked child makes its own (OwnState::file_connections). Errors: as of the calls
+// (failure.h).
 #pragma once
 
 #include "dfs/file_system.h"

@@ -71,8 +71,8 @@ int dfs_readdirplus(dfs_t* dfs, dfs_obj_t* obj, daos_anchor_t* anchor, uint32_t*
     });
 }
 
-int dfs_iterate(dfs_t* dfs, dfs_obj_t* obj, daos_anchor_t* anchor, uint32_t* nr, size_t size, dfs_filler_cb_t op,
-                void* arg)
+int dfs_iterate(dfs_t* dfs, dfs_obj_t* obj, daos_anchor_t* anchor, uint32_t* nr, size_t size,
+                dfs_filler_cb_t op, void* arg)
 {
     int stopped = 0;
     const int code = run("dfs_iterate", [&] {

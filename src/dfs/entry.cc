@@ -23,32 +23,6 @@ void require_entry(int code, const char* verb, const Place& place)
     require_done(code, what_of(verb, place));
 }
 
-using MarkBytes = std::array<char, 1 + sizeof(daos_obj_id_t) + DFS_MAX_NAME>;
-
-std::size_t encode_mark(const Mark& mark, MarkBytes& bytes)
-{
-    bytes[0] = static_cast<char>(mark.role);
-    std::memcpy(&bytes[1], &mark.directory, sizeof mark.directory);
-    std::memcpy(&bytes[1 + sizeof mark.directory], mark.name.data(), mark.name.size());
-    return 1 + sizeof mark.directory + mark.name.size();
-}
-
-Mark decode_mark(const MarkBytes& bytes, std::size_t size, const Place& place)
-{
-    Mark mark;
-    constexpr std::size_t name_at = 1 + sizeof mark.directory;
-    if (size > name_at && size <= bytes.size()) {
-        mark.role = static_cast<Mark::Role>(bytes[0]);
-        std::memcpy(&mark.directory, &bytes[1], sizeof mark.directory);
-        mark.name.assign(&bytes[name_at], size - name_at);
-        if (std::string_view("STHXPY").find(bytes[0]) != std::string_view::npos && is_name(mark.name))
-            return mark;
-    }
-    fail(EIO, "the entry " + quoted(std::string(place.name)) +
-                  " is damaged: the note of its rename makes no sense; dfs_remove() with force takes it out of "
-                  "its directory");
-}
-
 void fetch_link(daos_handle_t th, const Place& place, Entry& entry)
 {
     std::array<char, DFS_MAX_PATH> target;
@@ -87,7 +61,7 @@ std::optional<Entry> fetch(daos_handle_t th, const Place& place, With with)
     require_done(code == -DER_REC2BIG || code == -DER_INVAL ? -DER_IO : code, what_of("reading", place));
     Entry entry{.inode = decode(inode, request.filled(0), std::string(place.name)), .link = {}, .mark = {}};
     if (wants_mark && request.iods()[1].iod_size != 0)
-        entry.mark = decode_mark(mark, request.iods()[1].iod_size, place);
+        entry.mark = decode_mark(mark, request.iods()[1].iod_size, place.name);
     if (entry.inode.is_link() && (with == With::link || with == With::all)) fetch_link(th, place, entry);
     return entry;
 }
@@ -132,7 +106,8 @@ std::vector<Attribute> attributes(daos_handle_t th, const Place& place)
         each.value.resize(DFS_MAX_XATTR_LEN);
         Request request;
         request.single(each.name, each.value.data(), each.value.size());
-        require_done(request.fetch(place.directory, th, 0, place.name), what_of("reading attributes of", place));
+        require_done(request.fetch(place.directory, th, 0, place.name),
+                     what_of("reading attributes of", place));
         each.value.resize(request.iods()[0].iod_size);
     }
     std::erase_if(found, [](const Attribute& each) { return each.value.empty(); }); // removed meanwhile
@@ -207,8 +182,9 @@ std::vector<std::string> next_keys(daos_handle_t th, daos_handle_t object, const
     d_sg_list_t list{1, 0, &piece};
     std::uint32_t count = most;
     daos_key_t key = dkey ? key_of(*dkey) : daos_key_t{};
-    const int code = dkey ? daos_obj_list_akey(object, th, &key, &count, described.data(), &list, &anchor, nullptr)
-                          : daos_obj_list_dkey(object, th, &count, described.data(), &list, &anchor, nullptr);
+    const int code =
+        dkey ? daos_obj_list_akey(object, th, &key, &count, described.data(), &list, &anchor, nullptr)
+             : daos_obj_list_dkey(object, th, &count, described.data(), &list, &anchor, nullptr);
     require_done(code == -DER_KEY2BIG ? -DER_IO : code, "listing a directory");
     std::vector<std::string> keys;
     std::size_t offset = 0;

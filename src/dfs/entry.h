@@ -3,6 +3,7 @@
 #pragma once
 
 #include "dfs/layout.h"
+#include "dfs/mark.h"
 
 #include <optional>
 #include <span>
@@ -14,26 +15,6 @@ namespace stepstore::dfs {
 struct Place {
     daos_handle_t directory;
     std::string_view name;
-};
-
-// The other name of a rename (rename.h).
-struct Mark {
-    enum class Role : char {
-        source = 'S',  // `name` in `directory` is to show this object
-        target = 'T',  // `name` in `directory` has shown it
-        helped = 'H',  // as target: another process finishes the rename
-        exchange = 'X', // it changes places with another one, and `name` is the spare entry
-        partner = 'P',  // it is that other one, and `name` the first one
-        spare = 'Y'     // it keeps what is to go to `name`
-    };
-    Role role = Role::source;
-    daos_obj_id_t directory{};
-    std::string name;
-
-    bool operator==(const Mark& other) const
-    {
-        return role == other.role && same(directory, other.directory) && name == other.name;
-    }
 };
 
 struct Attribute {
@@ -58,8 +39,9 @@ bool insert(const Place& place, const Entry& entry);
 // Attributes of an entry, with their values.
 std::vector<Attribute> attributes(daos_handle_t th, const Place& place);
 
-// Puts a whole entry, with its mark and these attributes, in the place of `replaced` at once. old: the attributes
-// of that. False: nothing is there any more. Without `replaced` false means that something is there.
+// Puts a whole entry, with its mark and these attributes, in the place of `replaced` at once. old: the
+// attributes of that. False: nothing is there any more. Without `replaced` false means that something is
+// there.
 bool put(const Place& place, const Entry& entry, std::span<const Attribute> attributes, const Entry* replaced,
          std::span<const Attribute> old);
 
@@ -83,8 +65,8 @@ void clear_mark(const Place& place);
 // Whether a directory has an entry.
 bool has_entries(daos_handle_t th, daos_handle_t directory);
 
-// The next keys after an anchor, up to `most`: dkeys, or the akeys of a dkey. None, and the anchor is at its end:
-// there are no more. EIO: a key that is longer than those of a file system.
+// The next keys after an anchor, up to `most`: dkeys, or the akeys of a dkey. None, and the anchor is at
+// its end: there are no more. EIO: a key that is longer than those of a file system.
 std::vector<std::string> next_keys(daos_handle_t th, daos_handle_t object, const std::string_view* dkey,
                                    std::uint32_t most, daos_anchor_t& anchor);
 

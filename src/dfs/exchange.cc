@@ -99,7 +99,8 @@ void exchange(const ::dfs& fs, const Spot& one, const Spot& other, daos_obj_id_t
     const Mark mark_of_one{Mark::Role::exchange, one.directory->oid, name};
     const Mark mark_of_other{Mark::Role::partner, one.directory->oid, one.name};
     const Mark mark_of_spare{Mark::Role::spare, other.directory->oid, other.name};
-    if (!set_mark(other.place(), mark_of_other)) fail(EAGAIN, "another process renames " + quoted(other.name));
+    if (!set_mark(other.place(), mark_of_other))
+        fail(EAGAIN, "another process renames " + quoted(other.name));
     try {
         if (!set_mark(one.place(), mark_of_one)) fail(EAGAIN, "another process renames " + quoted(one.name));
     } catch (...) {

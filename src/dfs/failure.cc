@@ -53,7 +53,8 @@ void require_done(int code, const std::string& what)
     if (code == 0) return;
     const char* said = stepstore_last_message();
     if (code == -DER_NOTSUPPORTED && std::strncmp(said, "daos_obj_", 9) == 0)
-        fail(ENOTSUP, what + ": " + said + "; a file system needs a pool that stores objects of dkeys and akeys");
+        fail(ENOTSUP,
+             what + ": " + said + "; a file system needs a pool that stores objects of dkeys and akeys");
     fail(errno_of(code), what + ": " + (*said != '\0' ? said : d_errdesc(code)));
 }
 

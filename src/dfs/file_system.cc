@@ -77,8 +77,9 @@ daos_obj_id_t new_oid(::dfs& fs, daos_oclass_id_t oclass, bool of_file)
             next();
         oid = {numbers.lo, numbers.hi};
     }
-    require_done(daos_obj_generate_oid(fs.container, &oid, of_file ? DAOS_OT_ARRAY_BYTE : DAOS_OT_MULTI_HASHED,
-                                       oclass, of_file ? fs.file_hints : fs.directory_hints, 0),
+    require_done(daos_obj_generate_oid(fs.container, &oid,
+                                       of_file ? DAOS_OT_ARRAY_BYTE : DAOS_OT_MULTI_HASHED, oclass,
+                                       of_file ? fs.file_hints : fs.directory_hints, 0),
                  "making the id of a new object");
     return oid;
 }
@@ -161,7 +162,8 @@ void fill_stat(const ::dfs& fs, const Inode& inode, struct stat& status, std::ui
     } else if (inode.is_file()) {
         status.st_blksize = static_cast<blksize_t>(chunk_size_of(fs, inode));
         if (with_size) {
-            const Handle handle = Handle::array(fs.container, inode.oid, fs.th, DAOS_OO_RO, chunk_size_of(fs, inode));
+            const Handle handle =
+                Handle::array(fs.container, inode.oid, fs.th, DAOS_OO_RO, chunk_size_of(fs, inode));
             daos_array_stbuf_t found{};
             require_done(daos_array_stat(handle.get(), fs.th, &found, nullptr), "reading the size of a file");
             written = found.st_max_epoch;

@@ -1,8 +1,8 @@
 // A mounted file system, and an open object: what dfs_t and dfs_obj_t are.
 //
-// Threads: several may use them at once; what changes guards itself. A forked child goes on with both. It takes
-// numbers of objects of its own (OwnState::file_numbers), so that it never makes one that its parent makes too.
-// Errors: calls fail with an errno (failure.h).
+// Threads: several may use them at once; what changes guards itself. A forked child goes on with both. It
+// takes numbers of objects of its own (OwnState::file_numbers), so that it never makes one that its parent
+// makes too. Errors: calls fail with an errno (failure.h).
 #pragma once
 
 #include "base/own_state.h"
@@ -81,9 +81,9 @@ namespace stepstore::dfs {
 ::dfs& file_system(::dfs_t* dfs);
 ::dfs& writable(::dfs_t* dfs); // EPERM
 dfs_obj& object(dfs_obj_t* obj);
-dfs_obj& file(dfs_obj_t* obj);                               // EINVAL: no file
-dfs_obj& directory(::dfs& fs, dfs_obj_t* obj_or_root);       // ENOTDIR; NULL: the root
-const dfs_obj& listed_directory(dfs_obj_t* obj);             // ENOTDIR; also of NULL
+dfs_obj& file(dfs_obj_t* obj);                         // EINVAL: no file
+dfs_obj& directory(::dfs& fs, dfs_obj_t* obj_or_root); // ENOTDIR; NULL: the root
+const dfs_obj& listed_directory(dfs_obj_t* obj);       // ENOTDIR; also of NULL
 
 // DAOS_OO_: for flags of open(). EINVAL.
 unsigned mode_of(int flags);
@@ -103,11 +103,13 @@ Home home_of(const ::dfs& fs, const dfs_obj& obj, unsigned mode);
 std::uint64_t chunk_size_of(const ::dfs& fs, const Inode& inode);
 
 // An object for an entry, opened. at: its oid and name.
-std::unique_ptr<dfs_obj> open_entry(::dfs& fs, const Entry& entry, std::shared_ptr<const Level> at, int flags);
+std::unique_ptr<dfs_obj> open_entry(::dfs& fs, const Entry& entry, std::shared_ptr<const Level> at,
+                                    int flags);
 
 std::shared_ptr<const Level> level(daos_obj_id_t oid, std::string name, std::shared_ptr<const Level> up);
 
-// All that stat() tells; asks the object. epoch: of its latest write. Without the size the times may be older.
+// All that stat() tells; asks the object. epoch: of its latest write. Without the size the times may be
+// older.
 void fill_stat(const ::dfs& fs, const Inode& inode, struct stat& status, std::uint64_t* epoch = nullptr,
                bool with_size = true);
 

@@ -49,8 +49,8 @@ void put_global(std::string_view bytes, d_iov_t* glob)
     }
     if (glob->iov_buf_len < bytes.size()) {
         const std::size_t given = std::exchange(glob->iov_buf_len, bytes.size());
-        fail(ENOBUFS, "the memory has " + std::to_string(given) + " bytes, and " + std::to_string(bytes.size()) +
-                          " are needed");
+        fail(ENOBUFS, "the memory has " + std::to_string(given) + " bytes, and " +
+                          std::to_string(bytes.size()) + " are needed");
     }
     std::memcpy(glob->iov_buf, bytes.data(), bytes.size());
     glob->iov_len = bytes.size();
@@ -82,7 +82,8 @@ T global_from(std::string_view bytes, std::uint32_t magic)
 void refuse_snapshot(const ::dfs& fs)
 {
     if (daos_handle_is_valid(fs.th))
-        fail(ENOTSUP, "a mounted snapshot has no global handle: mount it in each process with dfs_mount_snap()");
+        fail(ENOTSUP,
+             "a mounted snapshot has no global handle: mount it in each process with dfs_mount_snap()");
 }
 
 void require_container(daos_handle_t container, const Uuid& expected)
@@ -127,7 +128,8 @@ int dfs_local2global_all(dfs_t* dfs, d_iov_t* glob)
     return run("dfs_local2global_all", [&] {
         const ::dfs& fs = file_system(dfs);
         refuse_snapshot(fs);
-        if (!fs.connection) fail(EINVAL, "the file system was mounted by dfs_mount(): use dfs_local2global()");
+        if (!fs.connection)
+            fail(EINVAL, "the file system was mounted by dfs_mount(): use dfs_local2global()");
         std::string bytes(bytes_of(GlobalMount{magic_of_all, fs.access, uuid_of(fs.container)}));
         bytes += fs.connection->pool_name + '\0' + fs.connection->container_name + '\0';
         put_global(bytes, glob);
@@ -167,7 +169,8 @@ int dfs_obj_local2global(dfs_t* dfs, dfs_obj_t* obj, d_iov_t* glob)
         global.chunk_size = of.chunk_size;
         daos_size_t cell = 0;
         if (S_ISREG(of.mode))
-            require_done(daos_array_get_attr(of.handle.get(), &global.chunk_size, &cell), "asking for a chunk");
+            require_done(daos_array_get_attr(of.handle.get(), &global.chunk_size, &cell),
+                         "asking for a chunk");
         global.container = uuid_of(fs.container);
         std::memcpy(global.name, of.at->name.data(), of.at->name.size());
         put_global(bytes_of(global), glob);
@@ -179,7 +182,8 @@ int dfs_obj_global2local(dfs_t* dfs, int flags, d_iov_t glob, dfs_obj_t** obj)
     return run("dfs_obj_global2local", [&] {
         ::dfs& fs = file_system(dfs);
         require(obj, "obj");
-        const auto global = global_from<GlobalObject>(given_bytes(glob, sizeof(GlobalObject)), magic_of_object);
+        const auto global =
+            global_from<GlobalObject>(given_bytes(glob, sizeof(GlobalObject)), magic_of_object);
         require_container(fs.container, global.container);
         std::string name(global.name, strnlen(global.name, sizeof global.name));
         const bool is_root = same(global.oid, fs.root.oid());

@@ -11,7 +11,8 @@ namespace {
 const dfs_obj& readable_file(dfs_obj_t* obj)
 {
     const dfs_obj& of = file(obj);
-    if ((of.flags & O_ACCMODE) == O_WRONLY) fail(EPERM, quoted(of.at->name) + " was opened for writing alone");
+    if ((of.flags & O_ACCMODE) == O_WRONLY)
+        fail(EPERM, quoted(of.at->name) + " was opened for writing alone");
     return of;
 }
 
@@ -19,7 +20,8 @@ const dfs_obj& writable_file(dfs_t* dfs, dfs_obj_t* obj)
 {
     writable(dfs);
     const dfs_obj& of = file(obj);
-    if ((of.flags & O_ACCMODE) == O_RDONLY) fail(EPERM, quoted(of.at->name) + " was opened for reading alone");
+    if ((of.flags & O_ACCMODE) == O_RDONLY)
+        fail(EPERM, quoted(of.at->name) + " was opened for reading alone");
     return of;
 }
 
@@ -54,8 +56,8 @@ int end_reading(void* argument, daos_event_t*, int code)
     return 0;
 }
 
-void read(const ::dfs& fs, const dfs_obj& of, daos_array_iod_t ranges, d_sg_list_t& list, daos_size_t* read_size,
-          daos_event_t* event)
+void read(const ::dfs& fs, const dfs_obj& of, daos_array_iod_t ranges, d_sg_list_t& list,
+          daos_size_t* read_size, daos_event_t* event)
 {
     const std::string what = "reading " + quoted(of.at->name);
     if (!event) {

@@ -121,7 +121,8 @@ daos_epoch_t snapshot_epoch(daos_handle_t container, daos_epoch_t epoch, const c
     require(name, "the name of the snapshot");
     int count = 0;
     daos_anchor_t anchor{};
-    require_done(daos_cont_list_snap(container, &count, nullptr, nullptr, &anchor, nullptr), "listing snapshots");
+    require_done(daos_cont_list_snap(container, &count, nullptr, nullptr, &anchor, nullptr),
+                 "listing snapshots");
     const auto room = static_cast<std::size_t>(count);
     std::vector<daos_epoch_t> epochs(room);
     std::vector<std::array<char, DAOS_SNAPSHOT_MAX_LEN>> texts(room);

@@ -226,7 +226,8 @@ static daos_oclass_id_t class_or_default(::dfs& fs, daos_oclass_id_t oclass, boo
 {
     if (oclass != 0) return oclass;
     daos_obj_id_t oid{1, 2};
-    require_done(daos_obj_generate_oid(fs.container, &oid, of_file ? DAOS_OT_ARRAY_BYTE : DAOS_OT_MULTI_HASHED, 0,
+    require_done(daos_obj_generate_oid(fs.container, &oid,
+                                       of_file ? DAOS_OT_ARRAY_BYTE : DAOS_OT_MULTI_HASHED, 0,
                                        of_file ? fs.file_hints : fs.directory_hints, 0),
                  "asking for the class of new objects");
     return daos_obj_id2class(oid);
@@ -254,13 +255,16 @@ int dfs_obj_get_info(dfs_t* dfs, dfs_obj_t* obj, dfs_obj_info_t* info)
         if (!S_ISLNK(of.mode)) known.doi_oclass_id = daos_obj_id2class(of.oid());
         if (S_ISDIR(of.mode)) {
             const daos_oclass_id_t own = of.object_class;
-            known.doi_dir_oclass_id = class_or_default(fs, own != 0 ? own : fs.attributes.da_dir_oclass_id, false);
-            known.doi_file_oclass_id = class_or_default(fs, own != 0 ? own : fs.attributes.da_file_oclass_id, true);
+            known.doi_dir_oclass_id =
+                class_or_default(fs, own != 0 ? own : fs.attributes.da_dir_oclass_id, false);
+            known.doi_file_oclass_id =
+                class_or_default(fs, own != 0 ? own : fs.attributes.da_file_oclass_id, true);
             const std::uint64_t chunk = of.chunk_size;
             known.doi_chunk_size = chunk != 0 ? chunk : fs.attributes.da_chunk_size;
         } else if (S_ISREG(of.mode)) {
             daos_size_t cell = 0;
-            require_done(daos_array_get_attr(of.handle.get(), &known.doi_chunk_size, &cell), "asking for a chunk");
+            require_done(daos_array_get_attr(of.handle.get(), &known.doi_chunk_size, &cell),
+                         "asking for a chunk");
         }
         *info = known;
     });

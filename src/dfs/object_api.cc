@@ -27,8 +27,8 @@ daos_oclass_id_t first_set(daos_oclass_id_t a, daos_oclass_id_t b, daos_oclass_i
 }
 
 // An entry that is not there yet. In what order classes and chunks are chosen is DAOS's choice.
-Entry new_entry(::dfs& fs, const dfs_obj& parent, mode_t mode, daos_oclass_id_t oclass, std::uint64_t chunk_size,
-                const char* target)
+Entry new_entry(::dfs& fs, const dfs_obj& parent, mode_t mode, daos_oclass_id_t oclass,
+                std::uint64_t chunk_size, const char* target)
 {
     Entry entry;
     Inode& inode = entry.inode;
@@ -58,7 +58,7 @@ Entry new_entry(::dfs& fs, const dfs_obj& parent, mode_t mode, daos_oclass_id_t 
         inode.size = entry.link.size();
         inode.oid = new_oid(fs, first_set(oclass, inherited, fs.attributes.da_oclass_id), false);
         break;
-    default: fail(EINVAL, "the mode is none of S_IFREG, S_IFDIR and S_IFLNK");
+    default: fail(EINVAL, "the mode is not one of S_IFREG, S_IFDIR and S_IFLNK");
     }
     return entry;
 }
@@ -91,8 +91,8 @@ void open_or_make(::dfs& fs, dfs_obj_t* given_parent, const char* name, mode_t m
             entry.inode.group = status->st_gid;
         }
         if (insert(place, entry)) {
-            auto opened = open_entry(fs, entry, level(entry.inode.oid, std::move(given), parent.at),
-                                     flags & ~O_TRUNC);
+            auto opened =
+                open_entry(fs, entry, level(entry.inode.oid, std::move(given), parent.at), flags & ~O_TRUNC);
             if (status) fill_stat(fs, entry.inode, *status);
             *obj = opened.release();
             return;
@@ -138,7 +138,8 @@ int dfs_lookup_rel(dfs_t* dfs, dfs_obj_t* parent, const char* name, int flags, d
         require(obj, "obj");
         require(name, "name");
         refuse_append(flags);
-        give_found(fs, find(fs, directory(fs, parent), name, (flags & O_NOFOLLOW) == 0), flags, obj, mode, stbuf);
+        give_found(fs, find(fs, directory(fs, parent), name, (flags & O_NOFOLLOW) == 0), flags, obj, mode,
+                   stbuf);
     });
 }
 
@@ -150,8 +151,9 @@ int dfs_open(dfs_t* dfs, dfs_obj_t* parent, const char* name, mode_t mode, int f
     });
 }
 
-int dfs_open_stat(dfs_t* dfs, dfs_obj_t* parent, const char* name, mode_t mode, int flags, daos_oclass_id_t cid,
-                  daos_size_t chunk_size, const char* value, dfs_obj_t** obj, struct stat* stbuf)
+int dfs_open_stat(dfs_t* dfs, dfs_obj_t* parent, const char* name, mode_t mode, int flags,
+                  daos_oclass_id_t cid, daos_size_t chunk_size, const char* value, dfs_obj_t** obj,
+                  struct stat* stbuf)
 {
     return run("dfs_open_stat", [&] {
         open_or_make(file_system(dfs), parent, name, mode, flags, cid, chunk_size, value, obj, stbuf);

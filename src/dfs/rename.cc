@@ -47,7 +47,8 @@ void require_fits(const ::dfs& fs, const Inode& from, const Inode& to, const std
 {
     if (to.is_directory() && !from.is_directory()) fail(EISDIR, quoted(name) + " is a directory");
     if (!to.is_directory() && from.is_directory()) fail(ENOTDIR, quoted(name) + " is no directory");
-    if (to.is_directory() && !is_empty(fs, to)) fail(ENOTEMPTY, "the directory " + quoted(name) + " has entries");
+    if (to.is_directory() && !is_empty(fs, to))
+        fail(ENOTEMPTY, "the directory " + quoted(name) + " has entries");
 }
 
 Mark mark_of(const Spot& spot, Mark::Role role)
@@ -61,8 +62,8 @@ std::vector<Attribute> attributes_of(const Spot& spot)
 }
 
 // Somebody has removed the source of our rename, whose target still has our mark.
-void put_back(const Spot& to, const Inode& ours, const std::optional<Entry>& old, std::span<const Attribute> own,
-              std::span<const Attribute> attributes_of_old)
+void put_back(const Spot& to, const Inode& ours, const std::optional<Entry>& old,
+              std::span<const Attribute> own, std::span<const Attribute> attributes_of_old)
 {
     const auto now_there = fetch(DAOS_TX_NONE, to.place(), With::mark);
     if (!now_there || !same(now_there->inode.oid, ours.oid)) return;
@@ -127,7 +128,8 @@ daos_obj_id_t move(const ::dfs& fs, const Spot& from, const Spot& to)
             settled(fs, to);
             continue;
         }
-        if (old && same(old->inode.oid, entry.inode.oid)) { // of a program that died in a rename without marks
+        if (old &&
+            same(old->inode.oid, entry.inode.oid)) { // of a program that died in a rename without marks
             if (!remove(from.place())) fail(ENOENT, "there is no entry " + quoted(from.name));
             return {};
         }

@@ -31,7 +31,8 @@ void parse_hint(const std::string& hint, bool has_copies, daos_oclass_hints_t& d
     const bool of_file = is(kind, "file");
     const bool is_known = of_file || is(kind, "dir") || is(kind, "directory");
     if (!is_known || (!is(spread, "single") && !is(spread, "max")))
-        fail(EINVAL, "the hint " + quoted(hint) + " is not one: use file:single, file:max, dir:single or dir:max");
+        fail(EINVAL,
+             "the hint " + quoted(hint) + " is not one: use file:single, file:max, dir:single or dir:max");
     unsigned bits = is(spread, "max") ? DAOS_OCH_SHD_MAX : DAOS_OCH_SHD_TINY;
     if (has_copies) bits |= DAOS_OCH_RDD_RP;
     (of_file ? files : directories) = static_cast<daos_oclass_hints_t>(bits);
@@ -54,7 +55,8 @@ dfs_attr_t stored_attributes(const dfs_attr_t* given)
     if (given) {
         stored = *given;
         if (strnlen(given->da_hints, sizeof given->da_hints) == sizeof given->da_hints)
-            fail(EINVAL, "the hints are longer than " + std::to_string(DAOS_CONT_HINT_MAX_LEN - 1) + " bytes");
+            fail(EINVAL,
+                 "the hints are longer than " + std::to_string(DAOS_CONT_HINT_MAX_LEN - 1) + " bytes");
     }
     require_relaxed(stored.da_mode);
     stored.da_props = nullptr;
@@ -66,7 +68,8 @@ dfs_attr_t stored_attributes(const dfs_attr_t* given)
     return stored;
 }
 
-void parse_hints(const char* text, bool has_copies, daos_oclass_hints_t& directories, daos_oclass_hints_t& files)
+void parse_hints(const char* text, bool has_copies, daos_oclass_hints_t& directories,
+                 daos_oclass_hints_t& files)
 {
     directories = files = 0;
     std::string_view rest(text);
@@ -77,7 +80,8 @@ void parse_hints(const char* text, bool has_copies, daos_oclass_hints_t& directo
     }
 }
 
-daos_obj_id_t reserved_oid(daos_handle_t pool, std::uint64_t hi, const dfs_attr_t& attributes, bool has_copies)
+daos_obj_id_t reserved_oid(daos_handle_t pool, std::uint64_t hi, const dfs_attr_t& attributes,
+                           bool has_copies)
 {
     daos_oclass_hints_t directories, files;
     parse_hints(attributes.da_hints, has_copies, directories, files);
@@ -93,7 +97,8 @@ daos_obj_id_t reserved_oid(daos_handle_t pool, std::uint64_t hi, const dfs_attr_
                          " are not stored: use one with one copy (S1 ... SX) or two (RP_2G1 ... RP_2GX)");
     if (groups == MAX_NUM_GROUPS) {
         daos_pool_info_t info{};
-        require_done(daos_pool_query(pool, nullptr, &info, nullptr, nullptr), "asking for the targets of the pool");
+        require_done(daos_pool_query(pool, nullptr, &info, nullptr, nullptr),
+                     "asking for the targets of the pool");
         groups = std::max<std::uint64_t>(1, info.pi_ntargets / (redundancy == OR_RP_2 ? 2 : 1));
     }
     return {.lo = 0, .hi = hi | redundancy << OID_FMT_CLASS_SHIFT | groups << OID_FMT_META_SHIFT};
@@ -122,7 +127,8 @@ void make_superblock(daos_handle_t container, daos_obj_id_t superblock, daos_obj
     entry.inode.user = ::geteuid();
     entry.inode.group = ::getegid();
     insert({handle.get(), root_name}, entry);
-    require_done(request.update(handle.get(), DAOS_COND_DKEY_INSERT, superblock_dkey), "making the superblock");
+    require_done(request.update(handle.get(), DAOS_COND_DKEY_INSERT, superblock_dkey),
+                 "making the superblock");
 }
 
 dfs_attr_t read_superblock(daos_handle_t superblock)
@@ -149,8 +155,9 @@ dfs_attr_t read_superblock(daos_handle_t superblock)
         fail(EINVAL, "the superblock has a wrong magic number: this is no file system");
     if (value_of(request, 1, version, superblock_version_akey) > superblock_version ||
         value_of(request, 2, layout, layout_version_akey) != layout_version)
-        fail(EINVAL, "the file system has superblock version " + std::to_string(version) + " and layout version " +
-                         std::to_string(layout) + ", and this library knows 2 and 3: use DAOS's tools to change it");
+        fail(EINVAL, "the file system has superblock version " + std::to_string(version) +
+                         " and layout version " + std::to_string(layout) +
+                         ", and this library knows 2 and 3: use DAOS's tools to change it");
     value_of(request, 3, found.da_chunk_size, chunk_size_akey);
     value_of(request, 7, found.da_mode, mode_akey);
     require_relaxed(found.da_mode);

@@ -50,8 +50,9 @@ private:
         entry_.reset();
         if (!here_->up) {
             if (same(here_->oid, fs_.root.oid())) fail(ENOENT, "the path leaves the file system by '..'");
-            fail(ENOTSUP, "the path goes above the directory of a handle from another process: look it up from "
-                          "the root");
+            fail(ENOTSUP,
+                 "the path goes above the directory of a handle from another process: look it up from "
+                 "the root");
         }
         here_ = here_->up;
     }
@@ -65,7 +66,8 @@ private:
         if (!entry) fail(ENOENT, "there is no entry " + quoted(part));
         if (entry->inode.is_link() && (follow_ || !is_last())) {
             if (++links_ > most_links)
-                fail(ELOOP, "more than " + std::to_string(most_links) + " symbolic links up to " + quoted(part));
+                fail(ELOOP,
+                     "more than " + std::to_string(most_links) + " symbolic links up to " + quoted(part));
             rest_ = entry->link + '/' + rest_;
             entry_.reset();
             if (is_absolute()) here_ = fs_.root.at;
@@ -84,8 +86,9 @@ private:
             return std::move(*root);
         }
         if (here_->name.empty() || !here_->up)
-            fail(ENOTSUP, "the path ends above the directory of a handle from another process: look it up from "
-                          "the root");
+            fail(ENOTSUP,
+                 "the path ends above the directory of a handle from another process: look it up from "
+                 "the root");
         const Handle directory = Handle::object(fs_.container, here_->up->oid, DAOS_OO_RO);
         auto entry = fetch(fs_.th, {directory.get(), here_->name});
         if (!entry || !same(entry->inode.oid, here_->oid))

@@ -44,7 +44,7 @@ int dfs_setxattr(dfs_t* dfs, dfs_obj_t* obj, const char* name, const void* value
             fail(EINVAL, "an attribute has 1 to " + std::to_string(DFS_MAX_XATTR_LEN) +
                              " bytes: DAOS's layout has none without bytes");
         if (flags != 0 && flags != XATTR_CREATE && flags != XATTR_REPLACE)
-            fail(EINVAL, "the flags are none of 0, XATTR_CREATE and XATTR_REPLACE");
+            fail(EINVAL, "the flags are not 0, XATTR_CREATE or XATTR_REPLACE");
         const Home home = home_of(fs, of, DAOS_OO_RW);
         const Changed changed;
         Request request;
@@ -53,7 +53,8 @@ int dfs_setxattr(dfs_t* dfs, dfs_obj_t* obj, const char* name, const void* value
         request.iods()[0].iod_flags = flags == XATTR_CREATE    ? DAOS_COND_AKEY_INSERT
                                       : flags == XATTR_REPLACE ? DAOS_COND_AKEY_UPDATE
                                                                : 0;
-        const int code = request.update(home.handle.get(), DAOS_COND_DKEY_UPDATE | DAOS_COND_PER_AKEY, home.name);
+        const int code =
+            request.update(home.handle.get(), DAOS_COND_DKEY_UPDATE | DAOS_COND_PER_AKEY, home.name);
         require_done(code, "setting the attribute " + quoted(name) + " of " + quoted(of.at->name));
     });
 }
@@ -86,13 +87,14 @@ int dfs_removexattr(dfs_t* dfs, dfs_obj_t* obj, const char* name)
         const Home home = home_of(fs, of, DAOS_OO_RW);
         daos_key_t dkey = key_of(home.name);
         daos_key_t removed = key_of(akey);
-        const int code =
-            daos_obj_punch_akeys(home.handle.get(), DAOS_TX_NONE, DAOS_COND_PUNCH, &dkey, 1, &removed, nullptr);
+        const int code = daos_obj_punch_akeys(home.handle.get(), DAOS_TX_NONE, DAOS_COND_PUNCH, &dkey, 1,
+                                              &removed, nullptr);
         if (code == -DER_NONEXIST) fail(ENODATA, quoted(of.at->name) + " has no attribute " + quoted(name));
         require_done(code, "removing the attribute " + quoted(name) + " of " + quoted(of.at->name));
         const Changed changed;
-        const Field fields[] = {{at::changed, &changed.time.tv_sec, sizeof changed.time.tv_sec},
-                                {at::changed_nanoseconds, &changed.time.tv_nsec, sizeof changed.time.tv_nsec}};
+        const Field fields[] = {
+            {at::changed, &changed.time.tv_sec, sizeof changed.time.tv_sec},
+            {at::changed_nanoseconds, &changed.time.tv_nsec, sizeof changed.time.tv_nsec}};
         update(home.place(), fields);
     });
 }

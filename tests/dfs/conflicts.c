@@ -42,7 +42,8 @@ static void work(unsigned process)
         snprintf(target, sizeof target, "target-%u", round);
         snprintf(own, sizeof own, "own-%u-%u", round, process);
         meet();
-        int const rc = dfs_open(fs, NULL, source, S_IFREG | 0600, O_CREAT | O_EXCL | O_RDWR, 0, 0, NULL, &obj);
+        int const rc =
+            dfs_open(fs, NULL, source, S_IFREG | 0600, O_CREAT | O_EXCL | O_RDWR, 0, 0, NULL, &obj);
         count(rc, EEXIST, &shared->made[round]);
         if (rc == 0) CHECK_DONE(dfs_release(obj));
         meet();

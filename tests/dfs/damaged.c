@@ -11,8 +11,8 @@ static void put_array(char const* dkey, char const* akey, uint64_t index, void c
     daos_recx_t recx = {index, size};
     daos_iod_t iod = array_of(akey, 1, 1, &recx);
     struct memory memory;
-    CHECK_OK(daos_obj_update(root, DAOS_TX_NONE, 0, &key, 1, &iod, memory_of(&memory, (void*)(uintptr_t)bytes, size),
-                             NULL));
+    CHECK_OK(daos_obj_update(root, DAOS_TX_NONE, 0, &key, 1, &iod,
+                             memory_of(&memory, (void*)(uintptr_t)bytes, size), NULL));
 }
 
 static void put_value(char const* dkey, char const* akey, void const* bytes, size_t size)
@@ -20,8 +20,8 @@ static void put_value(char const* dkey, char const* akey, void const* bytes, siz
     daos_key_t key = text_key(dkey);
     daos_iod_t iod = single_of(akey, size);
     struct memory memory;
-    CHECK_OK(daos_obj_update(root, DAOS_TX_NONE, 0, &key, 1, &iod, memory_of(&memory, (void*)(uintptr_t)bytes, size),
-                             NULL));
+    CHECK_OK(daos_obj_update(root, DAOS_TX_NONE, 0, &key, 1, &iod,
+                             memory_of(&memory, (void*)(uintptr_t)bytes, size), NULL));
 }
 
 /* All that may be asked of an entry fails with EIO, also in a listing; what is around it does not. */
@@ -67,17 +67,17 @@ static void fields(void)
         uint64_t value;
         size_t size;
     } const forged[] = {
-        {0, 0, 4},                     /* no kind */
-        {0, 0170000, 4},               /* all kinds */
-        {0, S_IFDIR | 0700, 4},        /* another kind than its object */
+        {0, 0, 4},              /* no kind */
+        {0, 0170000, 4},        /* all kinds */
+        {0, S_IFDIR | 0700, 4}, /* another kind than its object */
         {0, S_IFIFO | 0600, 4},
-        {12, 0, 8},                    /* an object of no type of a file */
-        {12, 0x0b00000000000005, 8},   /* an array that keeps its attributes */
+        {12, 0, 8},                  /* an object of no type of a file */
+        {12, 0x0b00000000000005, 8}, /* an array that keeps its attributes */
         {12, 0xff00000000000005, 8},
-        {12, 0x0d00000200000005, 8},   /* no class */
-        {12, 0x0d01000000000005, 8},   /* of no groups */
-        {36, UINT64_MAX, 8},           /* chunk size */
-        {48, 1000000000, 8},           /* nanoseconds */
+        {12, 0x0d00000200000005, 8}, /* no class */
+        {12, 0x0d01000000000005, 8}, /* of no groups */
+        {36, UINT64_MAX, 8},         /* chunk size */
+        {48, 1000000000, 8},         /* nanoseconds */
         {56, UINT64_MAX, 8},
     };
     for (size_t i = 0; i < sizeof forged / sizeof *forged; ++i) {
@@ -185,11 +185,11 @@ static void superblocks(struct mounted* mounted, daos_obj_id_t oid)
         size_t size;
         int expected;
     } const forged[] = {
-        {"DFS_MAGIC", "\1\2\3\4\5\6\7\10", 8, EINVAL},      {"DFS_MAGIC", "\1", 1, EIO},
-        {"DFS_MAGIC", "\1\2\3\4\5\6\7\10\11", 9, EIO},      {"DFS_SB_VERSION", "\3\0", 2, EINVAL},
-        {"DFS_LAYOUT_VERSION", "\2\0", 2, EINVAL},          {"DFS_LAYOUT_VERSION", "\4\0", 2, EINVAL},
-        {"DFS_CHUNK_SIZE", "\1\0\0\0", 4, EIO},             {"DFS_CHUNK_SIZE", "\0\0\0\0\0\0\0\200", 8, EIO},
-        {"DFS_MODE", "\4\0\0\0", 4, ENOTSUP},               {"DFS_HINTS", "nonsense", 9, EINVAL},
+        {"DFS_MAGIC", "\1\2\3\4\5\6\7\10", 8, EINVAL}, {"DFS_MAGIC", "\1", 1, EIO},
+        {"DFS_MAGIC", "\1\2\3\4\5\6\7\10\11", 9, EIO}, {"DFS_SB_VERSION", "\3\0", 2, EINVAL},
+        {"DFS_LAYOUT_VERSION", "\2\0", 2, EINVAL},     {"DFS_LAYOUT_VERSION", "\4\0", 2, EINVAL},
+        {"DFS_CHUNK_SIZE", "\1\0\0\0", 4, EIO},        {"DFS_CHUNK_SIZE", "\0\0\0\0\0\0\0\200", 8, EIO},
+        {"DFS_MODE", "\4\0\0\0", 4, ENOTSUP},          {"DFS_HINTS", "nonsense", 9, EINVAL},
     };
     dfs_t* again = NULL;
     CHECK_OK(daos_obj_close(root, NULL));
@@ -199,8 +199,8 @@ static void superblocks(struct mounted* mounted, daos_obj_id_t oid)
         daos_key_t key = text_key("DFS_SB_METADATA");
         daos_iod_t iod = single_of(forged[i].akey, DAOS_REC_ANY);
         struct memory memory;
-        CHECK_OK(daos_obj_fetch(root, DAOS_TX_NONE, 0, &key, 1, &iod, memory_of(&memory, kept, sizeof kept), NULL,
-                                NULL));
+        CHECK_OK(daos_obj_fetch(root, DAOS_TX_NONE, 0, &key, 1, &iod, memory_of(&memory, kept, sizeof kept),
+                                NULL, NULL));
         put_value("DFS_SB_METADATA", forged[i].akey, forged[i].value, forged[i].size);
         CHECK_ERRNO(dfs_mount(mounted->pool, mounted->container, O_RDWR, &again), forged[i].expected);
         if (iod.iod_size != 0) {

@@ -20,7 +20,7 @@ static void expect_file(dfs_t* fs, dfs_obj_t* obj, size_t offset, size_t length)
     daos_size_t size = 0;
     memset(buffer, 0xee, length);
     CHECK_DONE(dfs_read(fs, obj, memory_of(&memory, buffer, length), offset, &size, NULL));
-    size_t const there = offset >= model_size          ? 0
+    size_t const there = offset >= model_size           ? 0
                          : model_size - offset < length ? model_size - offset
                                                         : length;
     CHECK_EQUAL(size, there);
@@ -64,7 +64,8 @@ static void write_ranges(dfs_t* fs, dfs_obj_t* obj)
     for (int i = 0; i < 3; ++i) {
         memcpy(model + ranges[i].rg_idx, from, ranges[i].rg_len);
         from += ranges[i].rg_len;
-        if (ranges[i].rg_idx + ranges[i].rg_len > model_size) model_size = ranges[i].rg_idx + ranges[i].rg_len;
+        if (ranges[i].rg_idx + ranges[i].rg_len > model_size)
+            model_size = ranges[i].rg_idx + ranges[i].rg_len;
     }
     memset(buffer, 0, total);
     daos_size_t size = 0;
@@ -166,7 +167,8 @@ static void with_events(dfs_t* fs)
         n += daos_eq_poll(queue, 1, DAOS_EQ_WAIT, 4, done);
     for (int i = 0; i < 4; ++i) {
         CHECK_EQUAL(events[i].ev_error, 0);
-        CHECK_DONE(dfs_read(fs, obj, memory_of(&memory[i], in[i], 8), (daos_off_t)i * 8 + 4, &sizes[i], &events[i]));
+        CHECK_DONE(
+            dfs_read(fs, obj, memory_of(&memory[i], in[i], 8), (daos_off_t)i * 8 + 4, &sizes[i], &events[i]));
     }
     for (int n = 0; n < 4;)
         n += daos_eq_poll(queue, 1, DAOS_EQ_WAIT, 4, done);

@@ -34,7 +34,8 @@ static inline struct mounted mount_new(void)
     mounted.path = new_pool();
     CHECK_OK(daos_init());
     CHECK_OK(daos_pool_connect(mounted.path, NULL, DAOS_PC_RW, &mounted.pool, NULL, NULL));
-    CHECK_DONE(dfs_cont_create_with_label(mounted.pool, "files", NULL, NULL, &mounted.container, &mounted.fs));
+    CHECK_DONE(
+        dfs_cont_create_with_label(mounted.pool, "files", NULL, NULL, &mounted.container, &mounted.fs));
     return mounted;
 }
 

@@ -1,5 +1,5 @@
-/* A process that renames is killed, again and again: no file is without a name, and to remove one of two names
- * leaves the file under the other one. */
+/* A process that renames is killed, again and again: no file is without a name, and to remove one of two
+ * names leaves the file under the other one. */
 #include "files.h"
 
 #include <signal.h>

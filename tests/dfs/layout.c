@@ -29,7 +29,8 @@ static void inode_of(daos_handle_t directory, char const* name, unsigned char in
     daos_iod_t iod = array_of("DFS_INODE", 1, 1, &recx);
     struct memory memory;
     memset(inode, 0xee, 100);
-    CHECK_OK(daos_obj_fetch(directory, DAOS_TX_NONE, 0, &key, 1, &iod, memory_of(&memory, inode, 100), NULL, NULL));
+    CHECK_OK(daos_obj_fetch(directory, DAOS_TX_NONE, 0, &key, 1, &iod, memory_of(&memory, inode, 100), NULL,
+                            NULL));
     CHECK_EQUAL(memory.piece.iov_len, 88); /* and no more is stored */
 }
 
@@ -48,7 +49,7 @@ static void superblock(daos_handle_t oh)
     expect_value(oh, "DFS_LAYOUT_VERSION", "\3\0", 2);
     expect_value(oh, "DFS_CHUNK_SIZE", "\0\0\2\0\0\0\0\0", 8);
     expect_value(oh, "DFS_OBJ_CLASS", "\0\0\0\0", 4);
-    expect_value(oh, "DFS_DIR_OBJ_CLASS", "\1\0\0\1", 4);  /* S1 */
+    expect_value(oh, "DFS_DIR_OBJ_CLASS", "\1\0\0\1", 4);      /* S1 */
     expect_value(oh, "DFS_FILE_OBJ_CLASS", "\xff\xff\0\1", 4); /* SX */
     expect_value(oh, "DFS_MODE", "\0\0\0\0", 4);
     expect_value(oh, "DFS_HINTS", "file:max", 9);
@@ -109,11 +110,13 @@ static void entries(daos_handle_t super, daos_obj_id_t root)
     daos_key_t key = key_of(&number, sizeof number);
     daos_recx_t recx = {4090, 6};
     daos_iod_t iod = array_of("0", 1, 1, &recx);
-    CHECK_OK(daos_obj_fetch(chunks, DAOS_TX_NONE, 0, &key, 1, &iod, memory_of(&memory, value, 6), NULL, NULL));
+    CHECK_OK(
+        daos_obj_fetch(chunks, DAOS_TX_NONE, 0, &key, 1, &iod, memory_of(&memory, value, 6), NULL, NULL));
     CHECK(memcmp(value, "012345", 6) == 0);
     number = 2;
     recx = (daos_recx_t){0, 4};
-    CHECK_OK(daos_obj_fetch(chunks, DAOS_TX_NONE, 0, &key, 1, &iod, memory_of(&memory, value, 4), NULL, NULL));
+    CHECK_OK(
+        daos_obj_fetch(chunks, DAOS_TX_NONE, 0, &key, 1, &iod, memory_of(&memory, value, 4), NULL, NULL));
     CHECK(memcmp(value, "6789", 4) == 0);
     CHECK_OK(daos_obj_close(chunks, NULL));
 
@@ -145,13 +148,15 @@ static void made_by_others(daos_obj_id_t root)
     daos_key_t key = text_key("foreign");
     daos_recx_t recx = {0, sizeof inode};
     daos_iod_t iod = array_of("DFS_INODE", 1, 1, &recx);
-    CHECK_OK(daos_obj_update(oh, DAOS_TX_NONE, 0, &key, 1, &iod, memory_of(&memory, inode, sizeof inode), NULL));
+    CHECK_OK(
+        daos_obj_update(oh, DAOS_TX_NONE, 0, &key, 1, &iod, memory_of(&memory, inode, sizeof inode), NULL));
     CHECK_OK(daos_obj_close(oh, NULL));
     CHECK_DONE(dfs_stat(fs, NULL, "foreign", &status));
     CHECK(status.st_mode == mode && status.st_mtim.tv_sec == 1000 && status.st_size == 0);
     CHECK_OK(daos_array_open_with_attr(container, oid, DAOS_TX_NONE, DAOS_OO_RW, 1, chunk, &array, NULL));
     struct request request;
-    CHECK_OK(daos_array_write(array, DAOS_TX_NONE, request_of(&request, 0, 5), memory_of(&memory, "hello", 5), NULL));
+    CHECK_OK(daos_array_write(array, DAOS_TX_NONE, request_of(&request, 0, 5), memory_of(&memory, "hello", 5),
+                              NULL));
     CHECK_OK(daos_array_close(array, NULL));
     CHECK(strcmp(text_of(fs, NULL, "foreign"), "hello") == 0);
 }
@@ -173,7 +178,8 @@ int main(void)
     properties->dpp_entries[1].dpe_type = DAOS_PROP_CO_ROOTS;
     CHECK_OK(daos_cont_query(container, NULL, properties, NULL));
     CHECK_EQUAL(properties->dpp_entries[0].dpe_val, DAOS_PROP_CO_LAYOUT_POSIX);
-    struct daos_prop_co_roots const roots = *(struct daos_prop_co_roots*)properties->dpp_entries[1].dpe_val_ptr;
+    struct daos_prop_co_roots const roots =
+        *(struct daos_prop_co_roots*)properties->dpp_entries[1].dpe_val_ptr;
     daos_prop_free(properties);
     /* lo 0; hi 0 and 1, of type 0 and class S1. */
     CHECK(roots.cr_oids[0].lo == 0 && roots.cr_oids[0].hi == 0x0001000100000000);

@@ -45,7 +45,8 @@ static void files(void)
     struct stat status;
     CHECK_DONE(dfs_obj2id(obj, &oid));
     CHECK_EQUAL(daos_obj_id2type(oid), DAOS_OT_ARRAY_BYTE);
-    CHECK_ERRNO(dfs_open(fs, NULL, "f", S_IFREG | 0640, O_CREAT | O_EXCL | O_RDWR, 0, 0, NULL, &again), EEXIST);
+    CHECK_ERRNO(dfs_open(fs, NULL, "f", S_IFREG | 0640, O_CREAT | O_EXCL | O_RDWR, 0, 0, NULL, &again),
+                EEXIST);
     CHECK_DONE(dfs_open(fs, NULL, "f", S_IFREG | 0600, O_CREAT | O_RDWR, 0, 0, NULL, &again));
     CHECK_DONE(dfs_obj2id(again, &oid_again));
     CHECK(oid.lo == oid_again.lo && oid.hi == oid_again.hi);
@@ -64,8 +65,8 @@ static void files(void)
     CHECK_DONE(dfs_write(fs, obj, memory_of(&memory, "text", 4), 0, NULL));
     CHECK_DONE(dfs_stat(fs, NULL, "f", &status));
     CHECK_EQUAL(status.st_size, 4);
-    CHECK(status.st_mtim.tv_sec > before.st_mtim.tv_sec ||
-          (status.st_mtim.tv_sec == before.st_mtim.tv_sec && status.st_mtim.tv_nsec > before.st_mtim.tv_nsec));
+    CHECK(status.st_mtim.tv_sec > before.st_mtim.tv_sec || (status.st_mtim.tv_sec == before.st_mtim.tv_sec &&
+                                                            status.st_mtim.tv_nsec > before.st_mtim.tv_nsec));
     status.st_mtim.tv_sec = 1000;
     status.st_mtim.tv_nsec = 5;
     status.st_mode = S_IFREG | 0444;

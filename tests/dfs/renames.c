@@ -1,4 +1,5 @@
-/* Renames: each pair of kinds gives the errno that the system's own file system gives, and leaves the same names. */
+/* Renames: each pair of kinds gives the errno that the system's own file system gives, and leaves the same
+ * names. */
 #include "files.h"
 
 #include <stdlib.h>
@@ -40,9 +41,7 @@ static void make(char const* name, enum kind kind)
         CHECK_DONE(dfs_release(d));
         break;
     }
-    case link_to:
-        CHECK(symlink(name, path) == 0);
-        new_link(fs, NULL, name, name);
+    case link_to: CHECK(symlink(name, path) == 0); new_link(fs, NULL, name, name);
     }
 }
 
@@ -86,8 +85,8 @@ static void pair(enum kind source, enum kind target)
     int const theirs = rename(from, to) == 0 ? 0 : errno;
     int const ours = dfs_move(fs, NULL, "source", NULL, "target", NULL);
     if (ours != theirs)
-        fprintf(stderr, "%s over %s: %s, not %s (%s)\n", kind_names[source], kind_names[target], strerror(ours),
-                strerror(theirs), dfs_last_message());
+        fprintf(stderr, "%s over %s: %s, not %s (%s)\n", kind_names[source], kind_names[target],
+                strerror(ours), strerror(theirs), dfs_last_message());
     CHECK_EQUAL(ours, theirs);
     expect_same("source");
     expect_same("target");

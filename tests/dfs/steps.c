@@ -1,5 +1,5 @@
-/* Renames, exchanges and removals that end after each of their steps: no file is without a name, and whatever is
- * done next with either name loses none. The program's own calls of libdaos, below, count the steps. */
+/* Renames, exchanges and removals that end after each of their steps: no file is without a name, and whatever
+ * is done next with either name loses none. The program's own calls of libdaos, below, count the steps. */
 #include "files.h"
 
 #include <dlfcn.h>
@@ -20,8 +20,8 @@ static int step(int rc)
 int daos_obj_update(daos_handle_t oh, daos_handle_t th, uint64_t flags, daos_key_t* dkey, unsigned int nr,
                     daos_iod_t* iods, d_sg_list_t* sgls, daos_event_t* ev)
 {
-    static int (*real)(daos_handle_t, daos_handle_t, uint64_t, daos_key_t*, unsigned, daos_iod_t*, d_sg_list_t*,
-                       daos_event_t*);
+    static int (*real)(daos_handle_t, daos_handle_t, uint64_t, daos_key_t*, unsigned, daos_iod_t*,
+                       d_sg_list_t*, daos_event_t*);
     if (!real) *(void**)&real = dlsym(RTLD_NEXT, "daos_obj_update");
     return step(real(oh, th, flags, dkey, nr, iods, sgls, ev));
 }
@@ -33,18 +33,19 @@ int daos_obj_punch(daos_handle_t oh, daos_handle_t th, uint64_t flags, daos_even
     return step(real(oh, th, flags, ev));
 }
 
-int daos_obj_punch_dkeys(daos_handle_t oh, daos_handle_t th, uint64_t flags, unsigned int nr, daos_key_t* dkeys,
-                         daos_event_t* ev)
+int daos_obj_punch_dkeys(daos_handle_t oh, daos_handle_t th, uint64_t flags, unsigned int nr,
+                         daos_key_t* dkeys, daos_event_t* ev)
 {
     static int (*real)(daos_handle_t, daos_handle_t, uint64_t, unsigned, daos_key_t*, daos_event_t*);
     if (!real) *(void**)&real = dlsym(RTLD_NEXT, "daos_obj_punch_dkeys");
     return step(real(oh, th, flags, nr, dkeys, ev));
 }
 
-int daos_obj_punch_akeys(daos_handle_t oh, daos_handle_t th, uint64_t flags, daos_key_t* dkey, unsigned int nr,
-                         daos_key_t* akeys, daos_event_t* ev)
+int daos_obj_punch_akeys(daos_handle_t oh, daos_handle_t th, uint64_t flags, daos_key_t* dkey,
+                         unsigned int nr, daos_key_t* akeys, daos_event_t* ev)
 {
-    static int (*real)(daos_handle_t, daos_handle_t, uint64_t, daos_key_t*, unsigned, daos_key_t*, daos_event_t*);
+    static int (*real)(daos_handle_t, daos_handle_t, uint64_t, daos_key_t*, unsigned, daos_key_t*,
+                       daos_event_t*);
     if (!real) *(void**)&real = dlsym(RTLD_NEXT, "daos_obj_punch_akeys");
     return step(real(oh, th, flags, dkey, nr, akeys, ev));
 }
@@ -227,8 +228,8 @@ int main(void)
     dfs_obj_t* const top = looked_up(fs, "/", O_RDONLY);
     unsigned const plain = renames(false), over = renames(true);
     unsigned const swaps = exchanges(top), removed = removals();
-    printf("steps of a rename %u, over another %u, of an exchange %u, of a removal %u; %u times two names\n", plain,
-           over, swaps, removed, twins);
+    printf("steps of a rename %u, over another %u, of an exchange %u, of a removal %u; %u times two names\n",
+           plain, over, swaps, removed, twins);
     CHECK(plain >= 4 && over >= 5 && swaps >= 8 && removed >= 2 && twins > 0);
     CHECK_DONE(dfs_release(top));
     CHECK_DONE(dfs_release(d));

@@ -11,8 +11,11 @@
 #include "support/faulty_library.h"
 #include "support/processes.h"
 
+#include <daos.h>
+#include <daos_fs.h>
 #include <deque>
 #include <memory>
+#include <set>
 #include <thread>
 
 namespace stepstore::testing {
@@ -477,6 +480,49 @@ class BlobWriter final : public BlobKind {
     std::unique_ptr<blobs::Writer> writer;
 };
 
+// File systems of dfs_mount() and dfs_connect(): each process makes objects of its own, and connects anew.
+class Files final : public Kind {
+    static int made(int code) { return code == 0 ? 0 : throw std::runtime_error(dfs_last_message()); }
+    void create(const std::string& name)
+    {
+        dfs_obj_t* file = nullptr;
+        made(dfs_open(mounted, nullptr, name.c_str(), S_IFREG | 0600, O_CREAT | O_EXCL | O_RDWR, 0, 0, nullptr,
+                      &file));
+        made(dfs_release(file));
+        dfs_t* again = nullptr; // of dfs_connect(), as `mounted`
+        made(dfs_connect(location.c_str(), nullptr, "files", O_RDONLY, nullptr, &again));
+        made(dfs_disconnect(again));
+    }
+    void work(int round) override { create("parent" + std::to_string(round)); }
+    void in_child(int round) override { create("child" + std::to_string(round)); }
+    void check(int rounds) override
+    {
+        std::set<std::uint64_t> numbers;
+        for (int round = 0; round < rounds; ++round)
+            for (const char* whose : {"/parent", "/child"}) {
+                dfs_obj_t* file = nullptr;
+                daos_obj_id_t oid{};
+                made(dfs_lookup(mounted, (whose + std::to_string(round)).c_str(), O_RDONLY, &file, nullptr,
+                                nullptr));
+                made(dfs_obj2id(file, &oid));
+                made(dfs_release(file));
+                EXPECT_TRUE(numbers.insert(oid.lo << 32 | (oid.hi & UINT32_MAX)).second) << whose << round;
+            }
+        made(dfs_disconnect(mounted));
+        made(dfs_fini());
+    }
+
+    TemporaryDirectory directory;
+    std::string location = directory / "pool";
+    dfs_t* mounted = [this] {
+        Pool::connect_or_create(location);
+        made(dfs_init());
+        dfs_t* fs = nullptr;
+        made(dfs_connect(location.c_str(), nullptr, "files", O_RDWR | O_CREAT, nullptr, &fs));
+        return fs;
+    }();
+};
+
 std::unique_ptr<Kind> make(OwnState which)
 {
     switch (which) {
@@ -495,6 +541,8 @@ std::unique_ptr<Kind> make(OwnState which)
     case OwnState::fdb_client: return std::make_unique<Anew<OwnState::fdb_client>>();
     case OwnState::blob_numbers: return std::make_unique<BlobNumbers>();
     case OwnState::blob_writer: return std::make_unique<BlobWriter>();
+    case OwnState::file_numbers:
+    case OwnState::file_connections: return std::make_unique<Files>();
     case OwnState::count: break;
     }
     throw std::logic_error("no kind of state");
