@@ -486,8 +486,8 @@ class Files final : public Kind {
     void create(const std::string& name)
     {
         dfs_obj_t* file = nullptr;
-        made(dfs_open(mounted, nullptr, name.c_str(), S_IFREG | 0600, O_CREAT | O_EXCL | O_RDWR, 0, 0, nullptr,
-                      &file));
+        made(dfs_open(mounted, nullptr, name.c_str(), S_IFREG | 0600, O_CREAT | O_EXCL | O_RDWR, 0, 0,
+                      nullptr, &file));
         made(dfs_release(file));
         dfs_t* again = nullptr; // of dfs_connect(), as `mounted`
         made(dfs_connect(location.c_str(), nullptr, "files", O_RDONLY, nullptr, &again));

@@ -34,7 +34,8 @@ FUZZ(dfs, mark)
 {
     const Bytes given = input.rest();
     MarkBytes bytes{};
-    std::memcpy(bytes.data(), given.data(), std::min(given.size(), bytes.size()));
+    for (std::size_t i = 0; i < std::min(given.size(), bytes.size()); ++i)
+        bytes[i] = std::to_integer<char>(given[i]);
     MarkBytes again{};
     const Mark mark = decode_mark(bytes, given.size(), "entry");
     const std::size_t size = encode_mark(mark, again);
