@@ -6,4 +6,5 @@
 
 #pragma GCC visibility push(default)
 #include <daos_fs.h>
+#include <daos_fs_sys.h>
 #pragma GCC visibility pop

@@ -1,5 +1,5 @@
 // dfs_: objects are looked up, made, opened and released.
-#include "dfs/walk.h"
+#include "dfs/sys_path.h"
 
 #include <cstring>
 
@@ -120,12 +120,7 @@ int dfs_lookup(dfs_t* dfs, const char* path, int flags, dfs_obj_t** obj, mode_t*
         std::string_view given(path, strnlen(path, DFS_MAX_PATH));
         if (given.size() >= DFS_MAX_PATH || !given.starts_with('/'))
             fail(EINVAL, "the path is not absolute, or has 4096 bytes or more");
-        if (!fs.prefix.empty()) {
-            const std::string_view rest = given.substr(std::min(fs.prefix.size(), given.size()));
-            if (!given.starts_with(fs.prefix) || !(rest.empty() || rest.starts_with('/')))
-                fail(EINVAL, "the path " + quoted(path) + " does not begin with " + quoted(fs.prefix));
-            given = rest;
-        }
+        given = below_prefix(fs, given);
         give_found(fs, walk(fs, fs.root.at, given, (flags & O_NOFOLLOW) == 0), flags, obj, mode, stbuf);
     });
 }

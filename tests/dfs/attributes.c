@@ -182,6 +182,21 @@ static void refused(struct mounted const* mounted)
     CHECK_ERRNO(dfs_mount(mounted->pool, DAOS_HDL_INVAL, O_RDWR, &fs), EINVAL);
 }
 
+/* Pools in files do not store such objects, and say so. Nothing is left of the try. */
+static void in_files(void)
+{
+    daos_handle_t pool, container;
+    uuid_t uuid;
+    CHECK(setenv("STEPSTORE_TEST_BACKEND", "files", 1) == 0);
+    char const* const path = new_pool();
+    CHECK(unsetenv("STEPSTORE_TEST_BACKEND") == 0);
+    CHECK_OK(daos_pool_connect(path, NULL, DAOS_PC_RW, &pool, NULL, NULL));
+    CHECK_ERRNO(dfs_cont_create_with_label(pool, "files", NULL, &uuid, NULL, NULL), ENOTSUP);
+    CHECK(strstr(dfs_last_message(), "a file system needs a pool") != NULL);
+    CHECK_RC(daos_cont_open(pool, "files", DAOS_COO_RW, &container, NULL, NULL), -DER_NONEXIST);
+    CHECK_OK(daos_pool_disconnect(pool, NULL));
+}
+
 static void snapshot(struct mounted const* mounted)
 {
     dfs_t* fs = NULL;
@@ -200,11 +215,13 @@ static void snapshot(struct mounted const* mounted)
 int main(void)
 {
     struct mounted mounted = mount_new();
+    char path[512];
+    snprintf(path, sizeof path, "%s", mounted.path);
     attributes(mounted.fs);
     handles(&mounted);
     refused(&mounted);
     snapshot(&mounted);
-    char const* const path = mounted.path;
+    in_files();
     unmount(&mounted);
     connections(path);
     return 0;
