@@ -14,8 +14,9 @@
  * in one step. If a process dies in a rename, both names may show the same file, and none shows nothing. The
  * next removal or rename of either one finishes it. So does dfs_move() between the same names.
  *
- * Threads: several may use one file system, and one object, at once. Only their release belongs to one. After
- * a fork parent and child both continue. Permissions are stored; they are not enforced.
+ * Threads: several may use one file system, and one object, at once. Only dfs_set_prefix(),
+ * dfs_update_parent() and their release belong to one. After a fork parent and child both continue.
+ * Permissions are stored; they are not enforced.
  */
 #ifndef STEPSTORE_LIBDAOS_DAOS_FS_H
 #define STEPSTORE_LIBDAOS_DAOS_FS_H
@@ -86,14 +87,14 @@ int dfs_fini(void);
 /* coh, dfs: optional, receive the open container and the file system; dfs needs coh. uuid: optional with a
  * label. EEXIST: the label is taken. */
 int dfs_cont_create(daos_handle_t poh, uuid_t* uuid, dfs_attr_t* attr, daos_handle_t* coh, dfs_t** dfs);
-int dfs_cont_create2(daos_handle_t poh, uuid_t* uuid, dfs_attr_t* attr, daos_handle_t* coh, dfs_t** dfs);
 int dfs_cont_create_with_label(daos_handle_t poh, const char* label, dfs_attr_t* attr, uuid_t* uuid,
                                daos_handle_t* coh, dfs_t** dfs);
 
 /* flags: O_RDONLY or O_RDWR. ENOENT: the container has no file system yet. EINVAL: it is not of the layout
  * POSIX, or its file system is of a version that this library does not know. */
 int dfs_mount(daos_handle_t poh, daos_handle_t coh, int flags, dfs_t** dfs);
-/* As it was at a snapshot: of this epoch, or with epoch 0 of this name. ENOENT: there is none. */
+/* As it was at a snapshot: of this epoch, or with epoch 0 of this name. ENOENT: there is none. Of DAOS later
+ * than 2.6. */
 int dfs_mount_snap(daos_handle_t poh, daos_handle_t coh, int flags, daos_epoch_t epoch, const char* name,
                    dfs_t** dfs);
 /* EBUSY: handles of dfs_pool_get() or dfs_cont_get() are out. Release all objects before. */
@@ -116,6 +117,8 @@ int dfs_cont_get(dfs_t* dfs, daos_handle_t* coh);
 int dfs_cont_put(dfs_t* dfs, daos_handle_t coh);
 
 int dfs_query(dfs_t* dfs, dfs_attr_t* attr);
+/* The class that new objects get by one hint, such as "file:single". */
+int dfs_suggest_oclass(dfs_t* dfs, const char* hint, daos_oclass_id_t* cid);
 
 /* Bytes from which another process makes a file system of its own; with pool and container (_all) or for
  * those that it has open. flags 0, as O_RDONLY is: as the first one was mounted. With glob->iov_buf NULL

@@ -83,17 +83,12 @@ int dfs_fini(void)
     });
 }
 
-int dfs_cont_create2(daos_handle_t poh, uuid_t* uuid, dfs_attr_t* attr, daos_handle_t* coh, dfs_t** dfs)
+int dfs_cont_create(daos_handle_t poh, uuid_t* uuid, dfs_attr_t* attr, daos_handle_t* coh, dfs_t** dfs)
 {
     return run("dfs_cont_create", [&] {
         require(uuid, "uuid");
         make_and_mount(poh, nullptr, attr, uuid, coh, dfs);
     });
-}
-
-int dfs_cont_create(daos_handle_t poh, uuid_t* uuid, dfs_attr_t* attr, daos_handle_t* coh, dfs_t** dfs)
-{
-    return dfs_cont_create2(poh, uuid, attr, coh, dfs);
 }
 
 int dfs_cont_create_with_label(daos_handle_t poh, const char* label, dfs_attr_t* attr, uuid_t* uuid,
@@ -220,54 +215,6 @@ int dfs_pool_put(dfs_t* dfs, daos_handle_t poh)
 int dfs_cont_put(dfs_t* dfs, daos_handle_t coh)
 {
     return run("dfs_cont_put", [&] { give_back(file_system(dfs).container_uses, dfs->container, coh); });
-}
-
-static daos_oclass_id_t class_or_default(::dfs& fs, daos_oclass_id_t oclass, bool of_file)
-{
-    if (oclass != 0) return oclass;
-    daos_obj_id_t oid{1, 2};
-    require_done(daos_obj_generate_oid(fs.container, &oid,
-                                       of_file ? DAOS_OT_ARRAY_BYTE : DAOS_OT_MULTI_HASHED, 0,
-                                       of_file ? fs.file_hints : fs.directory_hints, 0),
-                 "asking for the class of new objects");
-    return daos_obj_id2class(oid);
-}
-
-int dfs_query(dfs_t* dfs, dfs_attr_t* attr)
-{
-    return run("dfs_query", [&] {
-        require(attr, "attr");
-        dfs_attr_t known = file_system(dfs).attributes;
-        known.da_dir_oclass_id = class_or_default(*dfs, known.da_dir_oclass_id, false);
-        known.da_file_oclass_id = class_or_default(*dfs, known.da_file_oclass_id, true);
-        *attr = known;
-    });
-}
-
-int dfs_obj_get_info(dfs_t* dfs, dfs_obj_t* obj, dfs_obj_info_t* info)
-{
-    return run("dfs_obj_get_info", [&] {
-        require(info, "info");
-        ::dfs& fs = file_system(dfs);
-        const dfs_obj& of = object(obj);
-        dfs_obj_info_t known{};
-        known.doi_oid = of.oid();
-        if (!S_ISLNK(of.mode)) known.doi_oclass_id = daos_obj_id2class(of.oid());
-        if (S_ISDIR(of.mode)) {
-            const daos_oclass_id_t own = of.object_class;
-            known.doi_dir_oclass_id =
-                class_or_default(fs, own != 0 ? own : fs.attributes.da_dir_oclass_id, false);
-            known.doi_file_oclass_id =
-                class_or_default(fs, own != 0 ? own : fs.attributes.da_file_oclass_id, true);
-            const std::uint64_t chunk = of.chunk_size;
-            known.doi_chunk_size = chunk != 0 ? chunk : fs.attributes.da_chunk_size;
-        } else if (S_ISREG(of.mode)) {
-            daos_size_t cell = 0;
-            require_done(daos_array_get_attr(of.handle.get(), &known.doi_chunk_size, &cell),
-                         "asking for a chunk");
-        }
-        *info = known;
-    });
 }
 
 int dfs_set_prefix(dfs_t* dfs, const char* prefix)

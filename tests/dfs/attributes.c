@@ -43,7 +43,9 @@ static void attributes(dfs_t* fs)
     CHECK_EQUAL(size, 7 + DFS_MAX_XATTR_NAME + 1);
     CHECK(memcmp(list, "user.a\0?", 8) == 0);
     CHECK_DONE(dfs_removexattr(fs, obj, name));
-    CHECK_DONE(dfs_setxattr(fs, looked_up(fs, "/", O_RDWR), "of the root", "1", 1, 0));
+    dfs_obj_t* const top = looked_up(fs, "/", O_RDWR);
+    CHECK_DONE(dfs_setxattr(fs, top, "of the root", "1", 1, 0));
+    CHECK_DONE(dfs_release(top));
     CHECK_DONE(dfs_release(obj));
     CHECK_DONE(dfs_remove(fs, NULL, "f", false, NULL));
     /* They go with their entry. */
@@ -121,6 +123,14 @@ static void connections(char const* path)
     CHECK_EQUAL(attr.da_chunk_size, 1 << 16);
     CHECK(strcmp(attr.da_hints, "file:max,dir:max") == 0);
     CHECK(attr.da_dir_oclass_id != 0 && attr.da_file_oclass_id != 0);
+    daos_oclass_id_t cid = 0;
+    CHECK_DONE(dfs_suggest_oclass(fs, "file:max", &cid));
+    CHECK_EQUAL(cid, attr.da_file_oclass_id);
+    CHECK_DONE(dfs_suggest_oclass(fs, "dir:single", &cid));
+    CHECK_EQUAL(cid, OC_S1);
+    CHECK_ERRNO(dfs_suggest_oclass(fs, "file:some", &cid), EINVAL);
+    CHECK_ERRNO(dfs_suggest_oclass(fs, "", &cid), EINVAL);
+    CHECK_ERRNO(dfs_suggest_oclass(fs, NULL, &cid), EINVAL);
     new_file(fs, NULL, "f", "text");
     CHECK(strcmp(text_of(second, NULL, "f"), "text") == 0);
     CHECK_ERRNO(dfs_umount(fs), EINVAL);

@@ -2,6 +2,13 @@
 #include "files.h"
 #include "objects.h"
 
+/* The types of the API are DAOS's own, byte for byte. */
+_Static_assert(sizeof(dfs_attr_t) == 176 && offsetof(dfs_attr_t, da_props) == 24, "dfs_attr_t");
+_Static_assert(offsetof(dfs_attr_t, da_mode) == 32 && offsetof(dfs_attr_t, da_hints) == 44, "dfs_attr_t");
+_Static_assert(sizeof(dfs_iod_t) == 16 && sizeof(dfs_obj_info_t) == 40, "dfs_iod_t, dfs_obj_info_t");
+_Static_assert(offsetof(dfs_obj_info_t, doi_dir_oclass_id) == 16, "dfs_obj_info_t");
+_Static_assert(offsetof(dfs_obj_info_t, doi_oid) == 24, "dfs_obj_info_t");
+
 static dfs_t* fs;
 static daos_handle_t container;
 

@@ -175,7 +175,7 @@ static void exchanges(void)
     daos_anchor_t anchor = {0};
     struct dirent entries[16];
     uint32_t nr = 16;
-    CHECK_DONE(dfs_readdir(fs, looked_up(fs, "/d", O_RDONLY), &anchor, &nr, entries));
+    CHECK_DONE(dfs_readdir(fs, d, &anchor, &nr, entries));
     CHECK_EQUAL(nr, 1); /* no spare entry stays */
     CHECK_DONE(dfs_release(d));
 }
