@@ -55,6 +55,13 @@ std::unique_ptr<::dfs> mount_soon(const Connection& connection, int flags)
     }
 }
 
+void end(::dfs* fs)
+{
+    if (fs->pool_uses != 0 || fs->container_uses != 0)
+        fail(EBUSY, "handles of dfs_pool_get() or dfs_cont_get() were not given back");
+    delete fs;
+}
+
 } // namespace
 
 bool stepstore::dfs::is_begun() noexcept
@@ -122,9 +129,7 @@ int dfs_umount(dfs_t* dfs)
     return run("dfs_umount", [&] {
         if (file_system(dfs).connection)
             fail(EINVAL, "the file system was mounted by dfs_connect(): end it with dfs_disconnect()");
-        if (dfs->pool_uses != 0 || dfs->container_uses != 0)
-            fail(EBUSY, "handles of dfs_pool_get() or dfs_cont_get() were not given back");
-        delete dfs;
+        end(dfs);
     });
 }
 
@@ -163,9 +168,7 @@ int dfs_disconnect(dfs_t* dfs)
     return run("dfs_disconnect", [&] {
         if (!file_system(dfs).connection)
             fail(EINVAL, "the file system was mounted by dfs_mount(): end it with dfs_umount()");
-        if (dfs->pool_uses != 0 || dfs->container_uses != 0)
-            fail(EBUSY, "handles of dfs_pool_get() or dfs_cont_get() were not given back");
-        delete dfs;
+        end(dfs);
     });
 }
 

@@ -38,6 +38,27 @@ void parse_hint(const std::string& hint, bool has_copies, daos_oclass_hints_t& d
     (of_file ? files : directories) = static_cast<daos_oclass_hints_t>(bits);
 }
 
+struct Values {
+    std::uint64_t magic = magic_value;
+    std::uint16_t version = superblock_version;
+    std::uint16_t layout = layout_version;
+    dfs_attr_t attributes{};
+};
+
+// All but the hints. In the order of value_of()'s numbers.
+void add_numbers(Request& request, const Values& values)
+{
+    const dfs_attr_t& of = values.attributes;
+    request.single(magic_akey, &values.magic, sizeof values.magic);
+    request.single(superblock_version_akey, &values.version, sizeof values.version);
+    request.single(layout_version_akey, &values.layout, sizeof values.layout);
+    request.single(chunk_size_akey, &of.da_chunk_size, sizeof of.da_chunk_size);
+    request.single(mode_akey, &of.da_mode, sizeof of.da_mode);
+    request.single(class_akey, &of.da_oclass_id, sizeof of.da_oclass_id);
+    request.single(directory_class_akey, &of.da_dir_oclass_id, sizeof of.da_dir_oclass_id);
+    request.single(file_class_akey, &of.da_file_oclass_id, sizeof of.da_file_oclass_id);
+}
+
 template <class T>
 T value_of(const Request& request, unsigned i, const T& value, std::string_view akey)
 {
@@ -108,15 +129,10 @@ void make_superblock(daos_handle_t container, daos_obj_id_t superblock, daos_obj
                      const dfs_attr_t& attributes)
 {
     const Handle handle = Handle::object(container, superblock, DAOS_OO_RW);
+    Values values;
+    values.attributes = attributes;
     Request request;
-    request.single(magic_akey, &magic_value, sizeof magic_value);
-    request.single(superblock_version_akey, &superblock_version, sizeof superblock_version);
-    request.single(layout_version_akey, &layout_version, sizeof layout_version);
-    request.single(chunk_size_akey, &attributes.da_chunk_size, sizeof attributes.da_chunk_size);
-    request.single(class_akey, &attributes.da_oclass_id, sizeof attributes.da_oclass_id);
-    request.single(directory_class_akey, &attributes.da_dir_oclass_id, sizeof attributes.da_dir_oclass_id);
-    request.single(file_class_akey, &attributes.da_file_oclass_id, sizeof attributes.da_file_oclass_id);
-    request.single(mode_akey, &attributes.da_mode, sizeof attributes.da_mode);
+    add_numbers(request, values);
     if (attributes.da_hints[0] != '\0')
         request.single(hints_akey, attributes.da_hints, std::strlen(attributes.da_hints) + 1);
     // The root comes first: a superblock without a root would be a file system that nobody can mount or mend.
@@ -133,33 +149,25 @@ void make_superblock(daos_handle_t container, daos_obj_id_t superblock, daos_obj
 
 dfs_attr_t read_superblock(daos_handle_t superblock)
 {
-    std::uint64_t magic = 0;
-    std::uint16_t version = 0, layout = 0;
-    dfs_attr_t found{};
+    Values values; // as fetched
+    dfs_attr_t& found = values.attributes;
     Request request;
-    request.single(magic_akey, &magic, sizeof magic);
-    request.single(superblock_version_akey, &version, sizeof version);
-    request.single(layout_version_akey, &layout, sizeof layout);
-    request.single(chunk_size_akey, &found.da_chunk_size, sizeof found.da_chunk_size);
-    request.single(class_akey, &found.da_oclass_id, sizeof found.da_oclass_id);
-    request.single(directory_class_akey, &found.da_dir_oclass_id, sizeof found.da_dir_oclass_id);
-    request.single(file_class_akey, &found.da_file_oclass_id, sizeof found.da_file_oclass_id);
-    request.single(mode_akey, &found.da_mode, sizeof found.da_mode);
+    add_numbers(request, values);
     request.single(hints_akey, found.da_hints, sizeof found.da_hints);
     const int code = request.fetch(superblock, DAOS_TX_NONE, 0, superblock_dkey);
     if (code == -DER_REC2BIG) fail(EIO, "the superblock is damaged: a value is too long");
     require_done(code, "reading the superblock");
     if (request.iods()[0].iod_size == 0)
         fail(ENOENT, "the container has no file system: make it with dfs_cont_create()");
-    if (value_of(request, 0, magic, magic_akey) != magic_value)
+    if (value_of(request, 0, values.magic, magic_akey) != magic_value)
         fail(EINVAL, "the superblock has a wrong magic number: this is no file system");
-    if (value_of(request, 1, version, superblock_version_akey) > superblock_version ||
-        value_of(request, 2, layout, layout_version_akey) != layout_version)
-        fail(EINVAL, "the file system has superblock version " + std::to_string(version) +
-                         " and layout version " + std::to_string(layout) +
+    if (value_of(request, 1, values.version, superblock_version_akey) > superblock_version ||
+        value_of(request, 2, values.layout, layout_version_akey) != layout_version)
+        fail(EINVAL, "the file system has superblock version " + std::to_string(values.version) +
+                         " and layout version " + std::to_string(values.layout) +
                          ", and this library knows 2 and 3: use DAOS's tools to change it");
     value_of(request, 3, found.da_chunk_size, chunk_size_akey);
-    value_of(request, 7, found.da_mode, mode_akey);
+    value_of(request, 4, found.da_mode, mode_akey);
     require_relaxed(found.da_mode);
     if (found.da_chunk_size == 0) found.da_chunk_size = DFS_DEFAULT_CHUNK_SIZE;
     if (found.da_chunk_size >> 63 != 0)
