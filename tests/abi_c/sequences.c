@@ -691,6 +691,11 @@ CALL(daos_event_register_comp_cb)
     NO_EVENT;
     return daos_event_register_comp_cb(any_event(), one_in(8) ? NULL : on_completion, NULL);
 }
+CALL(daos_event_errno_rc)
+{
+    NO_EVENT;
+    return daos_event_errno_rc(any_event());
+}
 CALL(daos_event_parent_barrier)
 {
     NO_EVENT;

@@ -279,6 +279,8 @@ daos_prop_t* any_properties(bool of_pool)
         if (is_label) {
             char const* const label = any_label();
             entry->dpe_str = label ? text_of(label) : NULL;
+        } else if (!of_pool && entry->dpe_type == DAOS_PROP_CO_ROOTS) {
+            entry->dpe_val_ptr = wrong(4) ? NULL : memory(sizeof(struct daos_prop_co_roots));
         } else if (one_in(3)) { /* an entry that holds a pointer gets NULL */
             entry->dpe_val = 0;
         }
