@@ -4,6 +4,15 @@
 #include <random>
 
 namespace stepstore::dfs {
+namespace {
+
+std::uint64_t random_number()
+{
+    std::random_device device;
+    return std::uint64_t{device()} << 32 | device();
+}
+
+} // namespace
 
 ::dfs& file_system(::dfs_t* dfs)
 {
@@ -62,9 +71,12 @@ daos_obj_id_t new_oid(::dfs& fs, daos_oclass_id_t oclass, bool of_file)
         const std::lock_guard lock(numbers.mutex);
         // One number of the container for 2^32 objects, which begin anywhere.
         if (!numbers.begun || numbers.hi == numbers.last_hi) {
-            require_done(daos_cont_alloc_oids(fs.container, 1, &numbers.lo, nullptr),
-                         "taking a number for new objects");
-            numbers.hi = numbers.last_hi = static_cast<std::uint32_t>(std::random_device{}());
+            if (fs.is_copy) // its container does not know which numbers its objects have
+                numbers.lo = random_number() | std::uint64_t{1} << 63;
+            else
+                require_done(daos_cont_alloc_oids(fs.container, 1, &numbers.lo, nullptr),
+                             "taking a number for new objects");
+            numbers.hi = numbers.last_hi = static_cast<std::uint32_t>(random_number());
             numbers.begun = true;
         }
         const auto next = [&] {

@@ -57,6 +57,7 @@ struct dfs {
     daos_handle_t container{};
     daos_handle_t th{}; // of a snapshot
     int access = O_RDONLY;
+    bool is_copy = false;    // of objects alone, without the container's properties
     dfs_attr_t attributes{}; // without properties
     daos_oclass_hints_t directory_hints = 0;
     daos_oclass_hints_t file_hints = 0;

@@ -11,10 +11,31 @@ namespace {
 struct Facts {
     daos_obj_id_t superblock{};
     daos_obj_id_t root{};
-    bool has_copies = false;
+    bool has_copies = false; // of each object
+    bool is_copy = false;    // the container is one
 };
 
-Facts facts_of(daos_handle_t container)
+// A container that was copied object by object has no properties. Its superblock is where directories of a
+// file system usually are: on one target, or on all.
+std::optional<Facts> facts_of_copy(daos_handle_t pool, daos_handle_t container)
+{
+    for (const daos_oclass_id_t oclass : {OC_S1, OC_RP_2G1, OC_SX, OC_RP_2GX}) {
+        dfs_attr_t guess{};
+        guess.da_dir_oclass_id = oclass;
+        const daos_obj_id_t superblock = reserved_oid(pool, superblock_hi, guess, false);
+        daos_handle_t handle{};
+        if (daos_obj_open(container, superblock, DAOS_OO_RO, &handle, nullptr) != 0)
+            continue; // of no such class
+        const bool is_there = has_entries(DAOS_TX_NONE, handle);
+        daos_obj_close(handle, nullptr);
+        if (is_there)
+            return Facts{superblock, reserved_oid(pool, root_hi, guess, false),
+                         daos_obj_id2ord(superblock) != OR_RP_1, true};
+    }
+    return std::nullopt;
+}
+
+Facts facts_of(daos_handle_t pool, daos_handle_t container)
 {
     struct Freed {
         daos_prop_t* list = daos_prop_alloc(3);
@@ -27,6 +48,8 @@ Facts facts_of(daos_handle_t container)
     entries[2].dpe_type = DAOS_PROP_CO_REDUN_FAC;
     require_done(daos_cont_query(container, nullptr, properties.list, nullptr),
                  "asking for the container's properties");
+    if (entries[0].dpe_val == DAOS_PROP_CO_LAYOUT_UNKNOWN && !daos_prop_is_set(&entries[1]))
+        if (const auto found = facts_of_copy(pool, container)) return *found;
     if (entries[0].dpe_val != DAOS_PROP_CO_LAYOUT_POSIX)
         fail(EINVAL, "the container is not of the layout POSIX: make one with dfs_cont_create()");
     Facts facts;
@@ -99,11 +122,12 @@ std::unique_ptr<::dfs> mount(daos_handle_t pool, daos_handle_t container, int fl
     const int access = epoch == DAOS_EPOCH_MAX ? flags & O_ACCMODE : O_RDONLY;
     if (access != O_RDONLY && access != O_RDWR)
         fail(EINVAL, "a file system is mounted with O_RDONLY or O_RDWR");
-    const Facts facts = facts_of(container);
+    const Facts facts = facts_of(pool, container);
     auto fs = std::make_unique<::dfs>();
     fs->pool = pool;
     fs->container = container;
     fs->access = access;
+    fs->is_copy = facts.is_copy;
     fs->superblock_oid = facts.superblock;
     if (epoch != DAOS_EPOCH_MAX)
         require_done(daos_tx_open_snap(container, epoch, &fs->th, nullptr), "opening the snapshot");

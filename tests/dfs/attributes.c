@@ -192,6 +192,72 @@ static void refused(struct mounted const* mounted)
     CHECK_ERRNO(dfs_mount(mounted->pool, DAOS_HDL_INVAL, O_RDWR, &fs), EINVAL);
 }
 
+/* Copies an object of dkeys and akeys, with values and arrays of bytes, into another container. */
+static void copy_object(daos_handle_t from, daos_handle_t to, daos_obj_id_t oid)
+{
+    daos_handle_t source, target;
+    daos_anchor_t dkeys = {0};
+    CHECK_OK(daos_obj_open(from, oid, DAOS_OO_RO, &source, NULL));
+    CHECK_OK(daos_obj_open(to, oid, DAOS_OO_RW, &target, NULL));
+    while (!daos_anchor_is_eof(&dkeys)) {
+        char dkey[300], akey[300], bytes[300];
+        daos_key_desc_t described;
+        uint32_t nr = 1;
+        struct memory memory, of_value;
+        daos_anchor_t akeys = {0};
+        CHECK_OK(daos_obj_list_dkey(source, DAOS_TX_NONE, &nr, &described, memory_of(&memory, dkey, 300),
+                                    &dkeys, NULL));
+        if (nr == 0) continue;
+        daos_key_t key;
+        d_iov_set(&key, dkey, described.kd_key_len);
+        while (!daos_anchor_is_eof(&akeys)) {
+            nr = 1;
+            CHECK_OK(daos_obj_list_akey(source, DAOS_TX_NONE, &key, &nr, &described,
+                                        memory_of(&memory, akey, 300), &akeys, NULL));
+            if (nr == 0) continue;
+            daos_recx_t recx = {0, 88};
+            daos_iod_t iod = {.iod_nr = 1, .iod_type = DAOS_IOD_SINGLE, .iod_size = DAOS_REC_ANY};
+            d_iov_set(&iod.iod_name, akey, described.kd_key_len);
+            bool const is_inode = described.kd_key_len == 9 && memcmp(akey, "DFS_INODE", 9) == 0;
+            if (is_inode) {
+                iod.iod_type = DAOS_IOD_ARRAY;
+                iod.iod_recxs = &recx;
+            }
+            CHECK_OK(daos_obj_fetch(source, DAOS_TX_NONE, 0, &key, 1, &iod, memory_of(&of_value, bytes, 300),
+                                    NULL, NULL));
+            CHECK_OK(daos_obj_update(target, DAOS_TX_NONE, 0, &key, 1, &iod,
+                                     memory_of(&of_value, bytes, is_inode ? 88 : iod.iod_size), NULL));
+        }
+    }
+    CHECK_OK(daos_obj_close(source, NULL));
+    CHECK_OK(daos_obj_close(target, NULL));
+}
+
+/* A container that was copied object by object has no properties, and is mounted nevertheless. */
+static void copied(struct mounted const* mounted)
+{
+    daos_handle_t container;
+    dfs_t* fs = NULL;
+    struct stat status;
+    dfs_obj_t* const top = looked_up(mounted->fs, "/", O_RDONLY);
+    daos_obj_id_t oid;
+    CHECK_DONE(dfs_obj2id(top, &oid));
+    CHECK_DONE(dfs_release(top));
+    CHECK_DONE(dfs_mkdir(mounted->fs, NULL, "of the copy", 0711, 0));
+    CHECK_OK(daos_cont_create_with_label(mounted->pool, "copy", NULL, NULL, NULL));
+    CHECK_OK(daos_cont_open(mounted->pool, "copy", DAOS_COO_RW, &container, NULL, NULL));
+    copy_object(mounted->container, container, oid);
+    oid.hi -= 1; /* the superblock */
+    copy_object(mounted->container, container, oid);
+    CHECK_DONE(dfs_mount(mounted->pool, container, O_RDWR, &fs));
+    CHECK_DONE(dfs_stat(fs, NULL, "of the copy", &status));
+    CHECK_EQUAL(status.st_mode, S_IFDIR | 0711);
+    CHECK_DONE(dfs_mkdir(fs, NULL, "more", 0700, 0));
+    CHECK_ERRNO(dfs_stat(mounted->fs, NULL, "more", &status), ENOENT);
+    CHECK_DONE(dfs_umount(fs));
+    CHECK_OK(daos_cont_close(container, NULL));
+}
+
 /* Pools in files do not store such objects, and say so. Nothing is left of the try. */
 static void in_files(void)
 {
@@ -231,6 +297,7 @@ int main(void)
     handles(&mounted);
     refused(&mounted);
     snapshot(&mounted);
+    copied(&mounted);
     in_files();
     unmount(&mounted);
     connections(path);
