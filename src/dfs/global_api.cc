@@ -2,6 +2,7 @@
 #include "dfs/connect.h"
 #include "dfs/mount.h"
 
+#include <algorithm>
 #include <cstring>
 
 using namespace stepstore::dfs;
@@ -52,7 +53,7 @@ void put_global(std::string_view bytes, d_iov_t* glob)
         fail(ENOBUFS, "the memory has " + std::to_string(given) + " bytes, and " +
                           std::to_string(bytes.size()) + " are needed");
     }
-    std::memcpy(glob->iov_buf, bytes.data(), bytes.size());
+    std::ranges::copy(bytes, static_cast<char*>(glob->iov_buf));
     glob->iov_len = bytes.size();
 }
 
@@ -73,8 +74,8 @@ std::string_view given_bytes(const d_iov_t& glob, std::size_t least)
 template <class T>
 T global_from(std::string_view bytes, std::uint32_t magic)
 {
-    T global;
-    std::memcpy(&global, bytes.data(), sizeof global);
+    T global{};
+    std::ranges::copy(bytes.substr(0, sizeof global), reinterpret_cast<char*>(&global));
     if (global.magic != magic) fail(EINVAL, "the bytes are no global handle of this kind");
     return global;
 }
