@@ -153,8 +153,7 @@ void Properties::set_number(std::uint32_t type, std::uint64_t value)
     const std::string what = "property " + std::to_string(type) + " of a container";
     if (is_only_told(type)) invalid(what + " cannot be set: only the store sets it");
     const NumberRule* rule = rule_of(type);
-    if (!rule)
-        throw Error(-DER_NOTSUPPORTED, what + " cannot be set here: leave out allocated ids");
+    if (!rule) throw Error(-DER_NOTSUPPORTED, what + " cannot be set here: leave out allocated ids");
     if (!rule->allows(value)) invalid(what + " cannot be " + std::to_string(value));
     if (type == DAOS_PROP_CO_REDUN_FAC && value > DAOS_PROP_CO_REDUN_RF1)
         throw Error(-DER_NOTSUPPORTED, "redundancy factor " + std::to_string(value) +
@@ -168,7 +167,7 @@ void Properties::set_number(std::uint32_t type, std::uint64_t value)
 
 void Properties::set_roots(const daos_prop_co_roots* roots)
 {
-    require(roots, "the roots");
+    require(roots, "dpe_val_ptr of DAOS_PROP_CO_ROOTS");
     std::uint32_t type = first_of_roots;
     for (const daos_obj_id_t& oid : roots->cr_oids) {
         numbers_[type++] = oid.lo;

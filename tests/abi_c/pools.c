@@ -150,7 +150,9 @@ static void properties(struct store const* store)
     list->dpp_entries[2].dpe_type = DAOS_PROP_CO_ACL;
     list->dpp_entries[2].dpe_val_ptr = NULL;
     CHECK_RC(daos_cont_create(store->pool, NULL, list, NULL), -DER_INVAL);
-    list->dpp_entries[2].dpe_type = DAOS_PROP_CO_ROOTS;
+    list->dpp_entries[2].dpe_type = DAOS_PROP_CO_ROOTS; /* there are none at NULL */
+    CHECK_RC(daos_cont_create(store->pool, NULL, list, NULL), -DER_INVAL);
+    list->dpp_entries[2].dpe_type = DAOS_PROP_CO_ALLOCED_OID;
     CHECK_RC(daos_cont_create(store->pool, NULL, list, NULL), -DER_NOTSUPPORTED);
     list->dpp_entries[2].dpe_type = 17;
     CHECK_RC(daos_cont_create(store->pool, NULL, list, NULL), -DER_INVAL);
