@@ -111,6 +111,10 @@ public:
     // only of write transactions.
     virtual bool take_barrier(Epoch epoch) = 0;
 
+    // The greatest epoch of the updates that the body has seen. What next_epoch() gives from now on is
+    // greater. Of a read transaction, whose body takes epochs of updates that follow.
+    virtual Epoch seen() = 0;
+
 protected:
     ~NetworkTransaction() = default;
 };

@@ -28,12 +28,18 @@ bool read_extent(Target& target, const ExtentRef& extent, std::uint64_t skip, Mu
     }
 }
 
+void read(Target& target, PoolCore* pool, FunctionRef<void(ReadTransaction&)> body)
+{
+    pool != nullptr ? read_past(*pool, target, body) : target.read(body);
+}
+
 // False: the extents' bytes may not be what they were when they were found.
-bool read_as_it_is(Target& target, FunctionRef<void(ReadTransaction&, std::vector<BulkRead>&)> find)
+bool read_as_it_is(Target& target, PoolCore* pool,
+                   FunctionRef<void(ReadTransaction&, std::vector<BulkRead>&)> find)
 {
     std::vector<BulkRead> reads;
     std::uint64_t version = 0;
-    target.read([&](ReadTransaction& transaction) {
+    read(target, pool, [&](ReadTransaction& transaction) {
         version = transaction.version();
         reads.clear();
         find(transaction, reads);
@@ -46,7 +52,7 @@ bool read_as_it_is(Target& target, FunctionRef<void(ReadTransaction&, std::vecto
     }
     if (reads.empty()) return true;
     bool same = false;
-    target.read([&](ReadTransaction& transaction) {
+    read(target, pool, [&](ReadTransaction& transaction) {
         same = version != 0 && transaction.version() == version;
         if (same) return;
         std::vector<BulkRead> again;
@@ -186,9 +192,9 @@ bool BulkSource::read(Target& target, std::uint64_t from, std::uint64_t to, cons
 
 void read_with_bulk(Target& target, bool may_write, Verify verify,
                     FunctionRef<void(ReadTransaction&, std::vector<BulkRead>&)> find,
-                    FunctionRef<void(std::size_t, Unread)> failed)
+                    FunctionRef<void(std::size_t, Unread)> failed, PoolCore* pool)
 {
-    if (verify == Verify::no && read_as_it_is(target, find)) return;
+    if (verify == Verify::no && read_as_it_is(target, pool, find)) return;
     constexpr int patience = 16; // rounds before the reader takes the writer's turn
     std::vector<BulkRead> reads;
     const auto first_bad = [&] {
@@ -209,12 +215,15 @@ void read_with_bulk(Target& target, bool may_write, Verify verify,
             find(transaction, reads);
         };
         if (may_write && round % patience == 0) {
-            target.write([&](WriteTransaction& transaction) {
-                look(transaction);
-                bad = first_bad();
-            });
+            const auto alone = [&] {
+                target.write([&](WriteTransaction& transaction) {
+                    look(transaction);
+                    bad = first_bad();
+                });
+            };
+            pool != nullptr ? past_pending(*pool, alone) : alone();
         } else {
-            target.read(look);
+            read(target, pool, look);
             bad = first_bad();
         }
         if (bad == reads.size()) return;

@@ -18,6 +18,7 @@
 #include "base/function_ref.h"
 #include "store/backend.h"
 #include "store/record.h"
+#include "store/transaction/pending.h"
 
 #include <span>
 #include <utility>
@@ -90,8 +91,9 @@ enum class Unread : std::uint8_t {
 // Runs `find` in a transaction on the target; it adds the extents to be read. Then reads them. When one
 // cannot be read, `failed` is called with its index and the reason, and throws. Without verifying, `find`
 // must leave memory alone that a read is asked for: it may run again after that.
+// pool: whose transactions may be met on the target.
 void read_with_bulk(Target& target, bool may_write, Verify verify,
                     FunctionRef<void(ReadTransaction&, std::vector<BulkRead>&)> find,
-                    FunctionRef<void(std::size_t, Unread)> failed);
+                    FunctionRef<void(std::size_t, Unread)> failed, PoolCore* pool = nullptr);
 
 } // namespace stepstore::store

@@ -306,15 +306,20 @@ void VersionedPool::destroy_container(std::string_view name, bool force)
 void erase_container_records(PoolCore& core, std::uint32_t id)
 {
     Storage& storage = core.storage();
+    settle_all(core, id);
     storage.meta().at_once(storage.targets(), [&](std::size_t index) {
-        Target& target = core.target(static_cast<unsigned>(index));
-        write_in_batches(target, {}, [&](WriteTransaction& transaction, auto&, auto& released) {
-            erase_sealed(transaction, container_key(id).view());
-            note_marked(transaction, id, "pool " + core.path());
-            return erase_batch(transaction, container_prefix(Space::snapshot, id).view(), released) &&
-                   erase_batch(transaction, container_prefix(Space::live, id).view(), released) &&
-                   erase_batch(transaction, container_prefix(Space::history, id).view(), released);
-        });
+        write_in_batches(
+            core, static_cast<unsigned>(index), {},
+            [&](WriteTransaction& transaction, auto&, auto& released) {
+                erase_sealed(transaction, container_key(id).view());
+                note_marked(transaction, id, "pool " + core.path());
+                return erase_batch(transaction, container_prefix(Space::snapshot, id).view(), released) &&
+                       (storage.has_barriers() || // which makes none
+                        (erase_batch(transaction, container_prefix(Space::undo, id).view(), released) &&
+                         erase_batch(transaction, container_prefix(Space::decision, id).view(), released))) &&
+                       erase_batch(transaction, container_prefix(Space::live, id).view(), released) &&
+                       erase_batch(transaction, container_prefix(Space::history, id).view(), released);
+            });
     });
     erase_in_meta(core, user_attributes_of(id));
     erase_in_meta(core, meta_key(MetaSpace::marker, id));

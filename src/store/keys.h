@@ -3,6 +3,8 @@
 //   01                                             the target's header
 //   02 container                                   the container exists on this target; its newest snapshot
 //   03 container epoch                             a snapshot of the container
+//   04 container number                            a record as it was before an unfinished transaction
+//   05 container epoch random                      the decision of such a one (transaction/pending.h)
 //   10 container oid.hi oid.lo kind place          a live record: what `latest` sees
 //   11 container oid.hi oid.lo kind place death    history: a record that was replaced at epoch `death`, and
 //                                                  that a snapshot still needs
@@ -23,6 +25,8 @@ enum class Space : std::uint8_t {
     header = 0x01,
     container = 0x02,
     snapshot = 0x03,
+    undo = 0x04,     // transaction/pending.h
+    decision = 0x05, // the same
     live = 0x10,
     history = 0x11
 };

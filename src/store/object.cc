@@ -1,6 +1,7 @@
 #include "store/object.h"
 
 #include "base/of_thread.h"
+#include "store/transaction/pending.h"
 
 namespace stepstore::store {
 
@@ -25,13 +26,18 @@ ContainerState ObjectAccess::state(ReadTransaction& transaction, unsigned target
     Bytes value;
     Bytes body;
     const bool there = transaction.get(key.view(), value);
-    if (there ? !unseal(key.view(), value, body) || body.size() != 8
-              : damage_at_miss(transaction, key.view()) != nullptr) {
+    const bool sound = there && unseal(key.view(), value, body);
+    if (sound && body.size() == 8) [[likely]]
+        return {load_little<std::uint64_t>(body.data())};
+    Epoch newest = 0;
+    std::optional<PendingNote> note;
+    if (sound && decode_mark(body, newest, note) && note)
+        throw MetPending(where(target), target, container, *note);
+    if (there || damage_at_miss(transaction, key.view()) != nullptr) {
         fail_damaged(where(target) + ": the container's record on this target" +
                      (there ? "" : ", or one beside it,") + " is damaged");
     }
-    if (!there) fail(DER_NONEXIST, "pool " + path + ": this container was destroyed; close the handle");
-    return {load_little<std::uint64_t>(body.data())};
+    fail(DER_NONEXIST, "pool " + path + ": this container was destroyed; close the handle");
 }
 
 void ObjectAccess::require_epoch(ReadTransaction& transaction, unsigned target, Epoch epoch) const
@@ -106,7 +112,9 @@ void ObjectAccess::update(const ReplicaSet& set, std::span<Appended> appended, U
     for (unsigned copy = 0; copy < set.count; ++copy)
         target(set.targets[copy]); // must be the right one before it is written
     try {
-        write_nested(core.storage(), std::span(set.targets).first(set.count), run, committed);
+        past_pending(core, [&] {
+            write_nested(core.storage(), std::span(set.targets).first(set.count), run, committed);
+        });
     } catch (...) {
         give_back();
         throw;
@@ -207,17 +215,20 @@ void release_all(Target& target, const std::vector<ExtentRef>& extents)
     }
 }
 
-void write_in_batches(Target& target, const KeyBuffer& first, BatchBody batch)
+void write_in_batches(PoolCore& core, unsigned index, const KeyBuffer& first, BatchBody batch)
 {
+    Target& target = core.target(index);
     std::vector<std::byte> from(first.view().begin(), first.view().end());
     for (bool done = false; !done;) {
         std::vector<ExtentRef> released;
         std::vector<std::byte> next;
-        target.write([&](WriteTransaction& transaction) {
-            released.clear();
-            next = from;
-            done = batch(transaction, next, released);
-            leave_all(target, released);
+        past_pending(core, [&] {
+            target.write([&](WriteTransaction& transaction) {
+                released.clear();
+                next = from;
+                done = batch(transaction, next, released);
+                leave_all(target, released);
+            });
         });
         from = next;
         release_all(target, released);

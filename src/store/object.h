@@ -21,6 +21,7 @@
 #include "store/pool_core.h"
 #include "store/record.h"
 #include "store/snapshot_names.h"
+#include "store/transaction/pending.h"
 #include "store/verify_miss.h"
 
 #include <array>
@@ -116,7 +117,7 @@ void release_all(Target& target, const std::vector<ExtentRef>& extents);
 // which it moves, and adds to `released` what its transaction drops the last reference to.
 using BatchBody =
     FunctionRef<bool(WriteTransaction&, std::vector<std::byte>& from, std::vector<ExtentRef>& released)>;
-void write_in_batches(Target& target, const KeyBuffer& first, BatchBody batch);
+void write_in_batches(PoolCore& core, unsigned index, const KeyBuffer& first, BatchBody batch);
 
 class ObjectAccess {
 public:
@@ -227,8 +228,10 @@ template <class Look>
 auto look_at_copies(const ObjectAccess& object, unsigned group, Look look)
 {
     return from_copies(object.placement.group(group), [&](unsigned index) {
-        return look_at(object.target(index),
-                       [&](ReadTransaction& transaction) { return look(index, transaction); });
+        std::invoke_result_t<Look, unsigned, ReadTransaction&> found{};
+        read_past(object.core, object.target(index),
+                  [&](ReadTransaction& transaction) { found = look(index, transaction); });
+        return found;
     });
 }
 

@@ -127,7 +127,9 @@ std::optional<ArrayAttributes> VersionedContainer::array_attributes(const Object
             return ArrayAttributes{load_little<std::uint64_t>(record.payload.data()),
                                    load_little<std::uint64_t>(record.payload.data() + 8)};
         };
-        const auto found = look_at(object.target(index), look);
+        std::optional<ArrayAttributes> found;
+        read_past(object.core, object.target(index),
+                  [&](ReadTransaction& transaction) { found = look(transaction); });
         object.target(index).count({0, 1, 0, found ? 16U : 0U});
         return found;
     });
@@ -174,7 +176,8 @@ std::vector<ObjectId> VersionedContainer::objects(Epoch epoch)
         std::vector<ObjectId> here;
         const std::string where =
             "pool " + pool_->core().path() + ", target " + std::to_string(index) + ", " + opened_->name;
-        pool_->core().target(index).read([&](ReadTransaction& transaction) {
+        read_past(pool_->core(), pool_->core().target(index), [&](ReadTransaction& transaction) {
+            require_no_note(transaction, pool_->core().path(), index, container);
             here.clear();
             for (const Space space : {Space::live, Space::history}) {
                 if (space == Space::history && epoch == latest) break;

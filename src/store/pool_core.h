@@ -98,6 +98,7 @@ public:
     Storage& storage() { return *storage_; }
     // Opened, and its header verified, at the first use: a process needs few of them. DER_CSUM, DER_DF_INVAL.
     Target& target(unsigned index);
+    void trust_targets(); // their headers are verified elsewhere
     const std::string& path() const { return path_; }
     const Backend& backend() const { return backend_; }
     const PoolHeader& header() const { return header_; }

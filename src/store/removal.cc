@@ -183,21 +183,22 @@ void punch_target(const ObjectAccess& object, unsigned index, Epoch epoch, bool 
     Target& target = object.target(index);
     const KeyBuffer prefix = object_prefix(Space::live, object.container, object.oid);
     const bool given = epoch != 0;
-    write_in_batches(target, prefix, [&](WriteTransaction& transaction, auto& from, auto& released) {
-        // One for all batches: what is written after the first one stays.
-        const bool first = equal(from, prefix.view());
-        if (first && !given) epoch = object.core.storage().next_epoch();
-        const bool done = punch_batch(object, index, transaction, epoch, from, released);
-        if (!alone) return done;
-        const Removal removal{.epoch = epoch, .whole = true, .from = {}};
-        const ContainerState state = object.state(transaction, index);
-        if (!done && first)
-            note_removal(object, transaction, state, epoch, released, Note::set, &removal);
-        else if (done && going_on(object, index, transaction))
-            note_removal(object, transaction, state, object.core.storage().next_epoch(), released,
-                         Note::dropped);
-        return done;
-    });
+    write_in_batches(object.core, index, prefix,
+                     [&](WriteTransaction& transaction, auto& from, auto& released) {
+                         // One for all batches: what is written after the first one stays.
+                         const bool first = equal(from, prefix.view());
+                         if (first && !given) epoch = object.core.storage().next_epoch();
+                         const bool done = punch_batch(object, index, transaction, epoch, from, released);
+                         if (!alone) return done;
+                         const Removal removal{.epoch = epoch, .whole = true, .from = {}};
+                         const ContainerState state = object.state(transaction, index);
+                         if (!done && first)
+                             note_removal(object, transaction, state, epoch, released, Note::set, &removal);
+                         else if (done && going_on(object, index, transaction))
+                             note_removal(object, transaction, state, object.core.storage().next_epoch(),
+                                          released, Note::dropped);
+                         return done;
+                     });
     target.count({1, 0, 0, 0});
 }
 
@@ -216,6 +217,8 @@ bool has_extents(const ObjectAccess& object)
     const KeyBuffer extents = object.prefix(Space::live, Kind::array);
     for (unsigned group = 0; group < object.placement.groups(); ++group) {
         const bool any = look_at_copies(object, group, [&](unsigned index, ReadTransaction& transaction) {
+            if (transaction.network() == nullptr) // where there may be a note of a transaction
+                object.require_epoch(transaction, index, latest);
             Entry entry;
             return (group == 0 && going_on(object, index, transaction)) ||
                    transaction.seek_in(extents.view(), extents.view(), entry);
@@ -346,6 +349,7 @@ std::optional<Removal> left_by_others(const ObjectAccess& object)
 {
     return look_at_copies(object, 0, [&](unsigned index, ReadTransaction& transaction) {
         object.expect_with_state(transaction, object.prefix(Space::live, Kind::removal).view());
+        object.require_epoch(transaction, index, latest);
         return going_on(object, index, transaction);
     });
 }

@@ -211,7 +211,9 @@ Epoch VersionedContainer::create_snapshot(std::string_view name)
     Epoch epoch = 0, newest = 0;
     NewName unique(opened_->snapshot_names, name);
     if (!core.storage().has_barriers()) {
-        core.write_all([&](WriteTransaction& meta, std::span<WriteTransaction* const> targets) {
+        const auto make = [&](WriteTransaction& meta, std::span<WriteTransaction* const> targets) {
+            for (unsigned index = 0; index < targets.size(); ++index)
+                require_no_note(*targets[index], core.path(), index, id);
             read_container(meta, core.path(), id_);
             newest = newest_epoch(meta, meta_key(MetaSpace::snapshot, id_));
             unique.require_free(meta, core.path(), id_, newest);
@@ -221,7 +223,8 @@ Epoch VersionedContainer::create_snapshot(std::string_view name)
                 note_snapshot(*target, id, epoch);
             }
             record_snapshot(meta, core.path(), id_, newest, epoch, name);
-        });
+        };
+        past_pending(core, [&] { core.write_all(make); });
         unique.took(epoch);
         return epoch;
     }
@@ -313,7 +316,8 @@ void finish_snapshot_removal(PoolCore& core, std::uint32_t container, std::span<
     const std::set<Epoch> known = epochs_in_meta(storage.meta(), container);
     storage.meta().at_once(storage.targets(), [&](std::size_t index) {
         Target& target = core.target(static_cast<unsigned>(index));
-        target.write([&](WriteTransaction& transaction) {
+        const auto forget = [&](WriteTransaction& transaction) {
+            require_no_note(transaction, core.path(), static_cast<unsigned>(index), container);
             for (const Epoch epoch : epochs)
                 erase_sealed(transaction, snapshot_key(container, epoch).view());
             if (storage.has_barriers()) drop_old_strays(transaction, container, known);
@@ -322,9 +326,12 @@ void finish_snapshot_removal(PoolCore& core, std::uint32_t container, std::span<
             if (!transaction.get(container_key(container).view(), value)) return;
             put_state(transaction, container,
                       {newest_epoch(transaction, container_prefix(Space::snapshot, container))});
-        });
-        write_in_batches(target, container_prefix(Space::history, container),
+        };
+        past_pending(core, [&] { target.write(forget); });
+        write_in_batches(core, static_cast<unsigned>(index), container_prefix(Space::history, container),
                          [&](WriteTransaction& transaction, auto& from, auto& released) {
+                             require_no_note(transaction, core.path(), static_cast<unsigned>(index),
+                                             container);
                              return !aggregate(transaction, container, from, released);
                          });
     });

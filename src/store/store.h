@@ -271,9 +271,35 @@ struct ObjectMarker {
     std::vector<std::byte> marker; // 1 byte or more
 };
 
+// Several operations on objects of a container that take effect together, or not at all
+// (transaction/transaction.h). For one call at a time. A forked child leaves its parent's alone.
+class Transaction {
+public:
+    // What the operations of a part see, and what becomes of what they change.
+    enum class Part : std::uint8_t {
+        read,     // what was committed; they change nothing
+        update,   // that, and what the transaction has changed
+        condition // what was committed; what they change is dropped, and only whether they throw counts
+    };
+
+    virtual ~Transaction() = default; // without a commit: nothing was done
+    // Runs `body` on the container, as a part. What it throws undoes the part. DER_TX_RESTART: others have
+    // changed what the transaction has seen, and only restart() and the end of it make sense. DER_OVERFLOW:
+    // it is too large.
+    virtual void run(Part part, FunctionRef<void(Container&)> body) = 0;
+    // The epoch; 0: nothing was changed. DER_TX_RESTART as above, also for what the updates have seen.
+    // DER_NOTSUPPORTED: the pool cannot change all of it at once. An error from the medium leaves open
+    // whether it was done. The transaction is over, whatever comes of it.
+    virtual Epoch commit() = 0;
+    virtual void restart() = 0; // forgets all
+};
+
 class Container {
 public:
     virtual ~Container() = default;
+
+    // For reading alone where the pool is open so. Pools in files: DER_NOTSUPPORTED.
+    virtual std::unique_ptr<Transaction> begin_transaction() = 0;
 
     virtual ContainerInfo query() = 0;
     virtual std::vector<std::byte> properties() = 0;

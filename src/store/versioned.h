@@ -21,6 +21,7 @@ public:
 
     VersionedPool(std::shared_ptr<PoolCore> core, Access access);
     PoolCore& core() const { return *core_; }
+    const std::shared_ptr<PoolCore>& shared_core() const { return core_; }
 
     PoolInfo query() override;
     const Uuid& uuid() const override { return core_->header().uuid; }
@@ -42,6 +43,7 @@ public:
     VersionedContainer(std::shared_ptr<VersionedPool> pool, std::uint64_t id, std::string name);
     ~VersionedContainer() override;
 
+    std::unique_ptr<Transaction> begin_transaction() override;
     ContainerInfo query() override;
     std::vector<std::byte> properties() override;
     std::shared_ptr<Pool> pool() override { return pool_; }

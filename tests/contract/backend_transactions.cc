@@ -342,6 +342,28 @@ TEST_P(Transactions, CommitInTheOrderOfTheirEpochs)
         EXPECT_EQ(other.epoch > mine, other.came_after);
 }
 
+// A barrier lies ahead of the clock. Who reads what it wrote takes later epochs from then on.
+TEST_P(Transactions, TellTheEpochsThatTheyHaveSeen)
+{
+    bool far = false;
+    target().read([&](ReadTransaction& now) { far = now.network() != nullptr; });
+    if (!far) GTEST_SKIP() << "what a read sees is not behind the clock";
+    Epoch ahead = 0;
+    target().write([&](WriteTransaction& transaction) {
+        ahead = target().network()->barrier_epoch(0, 3);
+        transaction.put(as_bytes("key"), as_bytes("value"));
+        EXPECT_TRUE(transaction.take_barrier(ahead));
+    });
+    Epoch seen = 0;
+    target().read([&](ReadTransaction& transaction) {
+        Bytes value;
+        EXPECT_TRUE(transaction.get(as_bytes("key"), value));
+        seen = transaction.network()->seen();
+    });
+    EXPECT_GE(seen, ahead);
+    EXPECT_GT(pool().next_epoch(), seen);
+}
+
 TEST_P(Transactions, OfManyThreadsAllCount)
 {
     constexpr int threads = 6;

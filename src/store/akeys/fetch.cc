@@ -43,7 +43,8 @@ public:
             },
             [&](std::size_t which, Unread why) {
                 object_.unread(target_, of_reads_[which]->at.place.named(), why);
-            });
+            },
+            &object_.core);
         std::uint64_t bytes = 0;
         asked_.for_each([&](const Asked& one) { bytes += one.fetch.bytes; });
         object_.target(target_).count({0, 1, 0, bytes});

@@ -36,7 +36,7 @@ void GroupRead::run(bool may_write)
             object_.require_epoch(transaction, target_, epoch_);
             find(transaction, reads);
         },
-        [&](std::size_t index, Unread why) { object_.unread(target_, named_[index], why); });
+        [&](std::size_t index, Unread why) { object_.unread(target_, named_[index], why); }, &object_.core);
     object_.target(target_).count({0, 1, 0, bytes});
 }
 

@@ -62,7 +62,8 @@ void VersionedContainer::array_write(const ObjectId& oid, const ArrayAttributes&
     if (request.bytes != 0) return left.finish();
     // nothing to write: the container must still be there
     const unsigned first = object.placement.group(0).targets[0];
-    object.target(first).read([&](ReadTransaction& transaction) { object.state(transaction, first); });
+    read_past(object.core, object.target(first),
+              [&](ReadTransaction& transaction) { object.state(transaction, first); });
 }
 
 } // namespace stepstore::store

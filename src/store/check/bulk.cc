@@ -88,11 +88,10 @@ void Check::check_bulk_data(unsigned index)
 }
 
 void Check::check_extents(unsigned index, const std::vector<Target::ExtentFile>& before,
-                          std::vector<ExtentRef>& references)
+                          std::vector<ExtentRef>& references, const std::vector<ExtentRef>& replaced)
 {
-    std::ranges::sort(references, [](const ExtentRef& a, const ExtentRef& b) {
-        return std::pair(a.file, a.offset) < std::pair(b.file, b.offset);
-    });
+    const auto place = [](const ExtentRef& one) { return std::pair(one.file, one.offset); };
+    std::ranges::sort(references, {}, place);
     const std::vector<Target::ExtentFile> now = storage_.target(index).extent_files();
     const auto file_of = [](const std::vector<Target::ExtentFile>& files, std::uint64_t number) {
         return std::ranges::find(files, number, &Target::ExtentFile::file);
@@ -111,6 +110,8 @@ void Check::check_extents(unsigned index, const std::vector<Target::ExtentFile>&
             name_references(index, one, "refers to bytes that another record refers to as well");
         }
     }
+    references.insert(references.end(), replaced.begin(), replaced.end()); // which nobody may give back
+    std::ranges::sort(references, {}, place);
     for (const Target::ExtentFile& file : before) {
         const auto later = file_of(now, file.file);
         if (later == now.end()) continue; // given back meanwhile

@@ -85,7 +85,9 @@ CheckReport VersionedPool::check(const std::string& path, const CheckOptions& op
     if (options.repair) {
         // What destructions left is finished by opening for writing; a damaged pool may refuse that.
         try {
-            finish_destructions(*PoolCore::acquire(path, Access::read_write));
+            const auto core = PoolCore::acquire(path, Access::read_write);
+            finish_destructions(*core);
+            settle_all(*core);
         } catch (const Error& refused) {
             if (!says_damage(refused)) throw;
         }

@@ -72,6 +72,7 @@ private:
     void check_overlap(unsigned index, TargetWalk& walk, const ParsedKey& parsed, const Record& record);
     bool holds(unsigned index, const KeyBuffer& key);
     void check_removals(unsigned index, const TargetWalk& walk);
+    void check_pending(unsigned index, const TargetWalk& walk);
     static void check_akey(TargetWalk& walk, const ParsedKey& parsed, const Record& record);
     void check_left_over(unsigned index, const TargetWalk& walk);
     void check_snapshots(unsigned index, const TargetWalk& walk);
@@ -80,7 +81,7 @@ private:
     // check_bulk.cc
     void check_bulk_data(unsigned index);
     void check_extents(unsigned index, const std::vector<Target::ExtentFile>& before,
-                       std::vector<ExtentRef>& references);
+                       std::vector<ExtentRef>& references, const std::vector<ExtentRef>& replaced);
     void check_file(unsigned index, const Target::ExtentFile& before, const Target::ExtentFile& now,
                     std::span<const ExtentRef> references);
     void name_references(unsigned index, const ExtentRef& extent, const std::string& what);

@@ -46,7 +46,10 @@ struct Check::TargetWalk {
     std::set<std::pair<std::uint32_t, Epoch>> snapshots;
     std::set<std::uint32_t> containers_of_records;
     std::vector<ExtentRef> references;
-    std::uint64_t unneeded = 0; // history that no snapshot needs
+    std::vector<ExtentRef>
+        replaced; // what records refer to that a transaction has replaced, and may put back
+    std::set<std::pair<std::uint32_t, Epoch>> pending; // containers with a note, by its epoch
+    std::uint64_t unneeded = 0;                        // history that no snapshot needs
     // Records of which another target has a copy. They are compared after the walk. Threads that read two
     // targets at once, each in an order of its own, could wait for each other in a circle while maps grow.
     struct Copied {
@@ -124,6 +127,7 @@ void Check::check_target(unsigned index)
             if (!going) check_copy(index, other, key); // else one copy is removed before the other
         }
     }
+    check_pending(index, walked);
     check_snapshots(index, walked);
     check_strangers(index, walked);
     if (walked.unneeded != 0) {
@@ -133,7 +137,7 @@ void Check::check_target(unsigned index)
                  "snapshot was interrupted",
              "the removal of any snapshot of their container drops them");
     }
-    check_extents(index, files, walked.references);
+    check_extents(index, files, walked.references, walked.replaced);
 }
 
 void Check::walk(unsigned index, ReadTransaction& transaction, TargetWalk& walk)
@@ -179,10 +183,28 @@ void Check::walk_record(unsigned index, ReadTransaction& transaction, TargetWalk
         }
         if (equal(entry.key, last_marked_key().view())) return;
         if (space == Space::container) {
-            walk.states[load_big<std::uint32_t>(entry.key.data() + 1)] = BodyReader(body).number();
+            const auto container = load_big<std::uint32_t>(entry.key.data() + 1);
+            std::optional<PendingNote> note;
+            decode_mark(body, walk.states[container], note);
+            if (note) walk.pending.emplace(container, note->epoch);
         } else {
             walk.snapshots.emplace(load_big<std::uint32_t>(entry.key.data() + 1),
                                    load_big<std::uint64_t>(entry.key.data() + 5));
+        }
+        return;
+    case Space::undo:
+    case Space::decision:
+        if (!unseal(entry.key, entry.value, body)) {
+            find(Severity::damage, target_name(index) + ", record " + quoted(entry.key),
+                 "its checksum does not match",
+                 "it belongs to a transaction that is not finished, which cannot be taken back here: "
+                 "put the target back from a copy");
+        } else if (space == Space::undo) {
+            UndoRecord undo;
+            Record record;
+            if (decode_undo(body, undo) && undo.value &&
+                parse_record(undo.key, *undo.value, record) == nullptr && record.type == RecordType::bulk)
+                walk.replaced.push_back(record.extent);
         }
         return;
     case Space::live:
@@ -266,6 +288,28 @@ void Check::check_removals(unsigned index, const TargetWalk& walk)
              "work, or it was killed",
              "readers see it as done. If it was killed, a check with repair finishes it, or the next process "
              "that writes to the object or makes it anew");
+    }
+}
+
+// With repair all that were there at its begin are settled.
+void Check::check_pending(unsigned index, const TargetWalk& walk)
+{
+    for (const auto& [container, epoch] : walk.pending) {
+        const bool still = confirmed([&, container = container, epoch = epoch] {
+            return look_at(storage_.target(index), [&](ReadTransaction& transaction) {
+                Bytes value, body;
+                Epoch newest = 0;
+                std::optional<PendingNote> note;
+                const KeyBuffer key = container_key(container);
+                return transaction.get(key.view(), value) && unseal(key.view(), value, body) &&
+                       decode_mark(body, newest, note) && note && note->epoch == epoch;
+            });
+        });
+        if (!still) continue;
+        find(Severity::reclaimable, target_name(index) + ", " + container_name(container),
+             "a transaction was not finished: its process is at work, or it was killed",
+             "readers see all of it or nothing; the next process that writes to the container on this target "
+             "finishes it or takes it back, and so does a check with repair");
     }
 }
 

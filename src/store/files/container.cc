@@ -312,6 +312,13 @@ void FilesContainer::clear_object_markers(Epoch)
     refuse_versions(place_->path(), "the table of a snapshot");
 }
 
+std::unique_ptr<Transaction> FilesContainer::begin_transaction()
+{
+    fail(DER_NOTSUPPORTED, "pool " + place_->path() +
+                               ": a pool in files stores each update by itself and has no transactions. They "
+                               "need a pool in LMDB or on Ceph; with DAOS_TX_NONE each call is atomic here");
+}
+
 void FilesContainer::akey_update(const ObjectId& oid, Bytes, std::span<const AkeyUpdate>, Condition)
 {
     refuse_akeys(oid);

@@ -35,6 +35,7 @@ public:
     FilesContainer(std::shared_ptr<Pool> pool, std::shared_ptr<Place> place, const About& about);
     ~FilesContainer() override;
 
+    std::unique_ptr<Transaction> begin_transaction() override;
     ContainerInfo query() override;
     std::vector<std::byte> properties() override;
     std::shared_ptr<Pool> pool() override { return pool_; }

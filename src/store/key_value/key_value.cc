@@ -86,9 +86,10 @@ void read_from(const ObjectAccess& object, unsigned index, bool may_write, std::
         for (PlacedRead& one : all)
             find_one(one, transaction, reads);
     };
-    read_with_bulk(object.target(index), may_write, Verify::yes, find, [&](std::size_t which, Unread why) {
-        object.unread(index, large[which]->place.named(), why);
-    });
+    read_with_bulk(
+        object.target(index), may_write, Verify::yes, find,
+        [&](std::size_t which, Unread why) { object.unread(index, large[which]->place.named(), why); },
+        &object.core);
     std::uint64_t bytes = 0;
     for (const PlacedRead& one : all)
         bytes += one.into.size();

@@ -162,7 +162,7 @@ Batch batch_of(const ObjectAccess& object, unsigned group, Bytes after, Epoch ep
     Batch found;
     for (unsigned copy = 0; copy < set.count; ++copy) {
         const unsigned index = set.targets[copy];
-        object.target(index).read([&](ReadTransaction& transaction) {
+        read_past(object.core, object.target(index), [&](ReadTransaction& transaction) {
             object.expect_epoch(transaction, epoch);
             expect(object, transaction, Space::live, after, walked);
             if (epoch != latest) expect(object, transaction, Space::history, after, walked);

@@ -259,6 +259,12 @@ void Transaction::expect_from(Bytes prefix, Bytes from, std::size_t entries)
         expected_scans_.push_back({text_of(from), text_of(prefix), entries});
 }
 
+Epoch Transaction::seen()
+{
+    Clock::saw(seen_);
+    return seen_;
+}
+
 bool Transaction::take_barrier(Epoch epoch)
 {
     const Epoch limit =

@@ -63,6 +63,7 @@ public:
     MutableBytes reserve(Bytes key, std::size_t length) override;
     bool erase(Bytes key) override;
     bool take_barrier(Epoch epoch) override;
+    Epoch seen() override;
 
     // ---- for Target
     void begin();   // another run of the body

@@ -8,6 +8,7 @@
 #include "store/pool_core.h"
 #include "store/removal.h"
 #include "store/sealed.h"
+#include "store/transaction/pending.h"
 #include "store/user_attributes.h"
 
 namespace stepstore::store {
@@ -136,6 +137,17 @@ FUZZ(store, snapshot)
     SnapshotRecord record;
     decode_snapshot(fuzz::Copy(input.rest()), record);
     fuzz::touch(record.name);
+}
+
+FUZZ(store, pending)
+{
+    const fuzz::Copy mark(input.bytes(input.below(64)));
+    Epoch newest = 0;
+    std::optional<PendingNote> note;
+    if (decode_mark(mark, newest, note) && note.has_value() != (Bytes(mark).size() == 40)) __builtin_trap();
+    const fuzz::Copy body(input.rest());
+    UndoRecord undo;
+    if (decode_undo(body, undo) && undo.key.size() > ReadTransaction::max_key) __builtin_trap();
 }
 
 FUZZ(store, removal)
