@@ -3,8 +3,9 @@
  * as zero.
  *
  * DAOS_OT_ARRAY keeps its cell and chunk size in the object. DAOS_OT_ARRAY_ATTR and DAOS_OT_ARRAY_BYTE are
- * opened with them. Indices, lengths and sizes are in cells. `th` is DAOS_TX_NONE or, for reading, a snapshot
- * (daos_tx_open_snap). Writing with a snapshot or through a read-only handle gives -DER_NO_PERM.
+ * opened with them. Indices, lengths and sizes are in cells. `th` is DAOS_TX_NONE, a transaction
+ * (daos_tx_open) or, for reading, a snapshot (daos_tx_open_snap). Writing with a snapshot or through a
+ * read-only handle gives -DER_NO_PERM.
  *
  * Threads and errors: daos.h; each call names the codes that are its own.
  */

@@ -2,8 +2,9 @@
  * Key-value objects: zero-terminated keys of 1 byte to 1 MiB, values of 0 bytes and more. Object type
  * DAOS_OT_KV_HASHED, DAOS_OT_KV_UINT64 or DAOS_OT_KV_LEXICAL.
  *
- * A put is atomic: readers see the old value or the new one. `th` is DAOS_TX_NONE or, for reading, a snapshot
- * (daos_tx_open_snap). Writing with a snapshot or through a read-only handle gives -DER_NO_PERM.
+ * A put is atomic: readers see the old value or the new one. `th` is DAOS_TX_NONE, a transaction
+ * (daos_tx_open) or, for reading, a snapshot (daos_tx_open_snap). Writing with a snapshot or through a
+ * read-only handle gives -DER_NO_PERM.
  *
  * Threads and errors: daos.h; each call names the codes that are its own.
  */

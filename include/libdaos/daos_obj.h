@@ -294,10 +294,11 @@ int daos_obj_close(daos_handle_t oh, daos_event_t* ev);
 int daos_obj_punch(daos_handle_t oh, daos_handle_t th, uint64_t flags, daos_event_t* ev);
 /*
  * Values. A key is iov_len bytes; for object types with keys of 64 bits it is 8 bytes, a number in the
- * machine's order. `th` is DAOS_TX_NONE or, for reading, a snapshot (daos_tx_open_snap). Writing with a
- * snapshot or through a read-only handle gives -DER_NO_PERM. Conditions (DAOS_COND_*) on a dkey or an akey:
- * -DER_EXIST, -DER_NONEXIST. Handles of key-value objects and arrays are other ones: -DER_NO_HDL. Open such
- * an object with daos_obj_open(): its akey is "0", and an array's dkeys are its chunks from 1.
+ * machine's order. `th` is DAOS_TX_NONE, a transaction (daos_tx_open) or, for reading, a snapshot
+ * (daos_tx_open_snap). Writing with a snapshot or through a read-only handle gives -DER_NO_PERM. Conditions
+ * (DAOS_COND_*) on a dkey or an akey: -DER_EXIST, -DER_NONEXIST. Handles of key-value objects and arrays are
+ * other ones: -DER_NO_HDL. Open such an object with daos_obj_open(): its akey is "0", and an array's dkeys
+ * are its chunks from 1.
  */
 
 /*

@@ -111,7 +111,10 @@ int give_object(store::Container& container, const store::ObjectId& id, store::E
 
 store::Epoch epoch_of(daos_handle_t th)
 {
-    return daos_handle_is_inval(th) ? store::latest : resource<TransactionResource>(th)->epoch();
+    if (daos_handle_is_inval(th)) return store::latest;
+    const auto transaction = resource<TransactionResource>(th);
+    if (!transaction->is_snapshot()) invalid("objects are listed at a snapshot, or with DAOS_TX_NONE");
+    return transaction->epoch();
 }
 
 // What stepstore_ask_in_waits() was given.

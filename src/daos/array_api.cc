@@ -39,9 +39,8 @@ int daos_array_create(daos_handle_t coh, daos_obj_id_t oid, daos_handle_t th, da
         require_type(oid, daos_is_array(oid),
                      "that can be created: make its id with daos_array_generate_oid(..., true, ...)");
         auto array = open_with(container, oid, DAOS_OO_RW, cell_size, chunk_size);
-        array->require_writable(th);
-        return [=] {
-            array->run(store::latest,
+        return [=, moment = array->writing(th)] {
+            array->run(moment,
                        [&](store::Container& in) { in.array_create(array->oid(), array->attributes()); });
             *oh = insert_handle(array);
         };
@@ -59,7 +58,7 @@ int daos_array_open(daos_handle_t coh, daos_obj_id_t oid, daos_handle_t th, unsi
         require_type(oid, type_number(oid) == DAOS_OT_ARRAY,
                      "that keeps its attributes: open it with daos_array_open_with_attr");
         const auto object = std::make_shared<ObjectResource>(container, oid, mode);
-        return [=, epoch = object->read_epoch(th)] {
+        return [=, epoch = object->reading(th)] {
             const auto found = object->run(
                 epoch, [&](store::Container& in) { return in.array_attributes(object->oid(), epoch); });
             if (!found)
@@ -119,7 +118,7 @@ int daos_array_read(daos_handle_t oh, daos_handle_t th, daos_array_iod_t* iod, d
 {
     return call("daos_array_read", ev, [=] {
         auto array = resource<ArrayResource>(oh);
-        const auto epoch = array->read_epoch(th);
+        const auto epoch = array->reading(th);
         ReadRequest request(*array, iod, sgl);
         sgl->sg_nr_out = sgl->sg_nr;
         // As in DAOS, `iod` must stay until the event completes only for byte arrays, or where the caller
@@ -146,10 +145,10 @@ int daos_array_write(daos_handle_t oh, daos_handle_t th, daos_array_iod_t* iod, 
 {
     return call("daos_array_write", ev, [=] {
         auto array = resource<ArrayResource>(oh);
-        array->require_writable(th);
+        auto moment = array->writing(th);
         WriteRequest request(*array, iod, sgl, ev != nullptr);
-        return [=, array = std::move(array), request = std::move(request)] {
-            array->run(store::latest, [&](store::Container& in) {
+        return [=, array = std::move(array), request = std::move(request), moment = std::move(moment)] {
+            array->run(moment, [&](store::Container& in) {
                 in.array_write(array->oid(), array->attributes(), request.ranges.all(), request.memory.all());
             });
         };
@@ -160,9 +159,8 @@ int daos_array_punch(daos_handle_t oh, daos_handle_t th, daos_array_iod_t* iod, 
 {
     return call("daos_array_punch", ev, [=] {
         auto array = resource<ArrayResource>(oh);
-        array->require_writable(th);
-        return [=, ranges = request_ranges(iod)] {
-            array->run(store::latest, [&](store::Container& in) {
+        return [=, moment = array->writing(th), ranges = request_ranges(iod)] {
+            array->run(moment, [&](store::Container& in) {
                 in.array_punch(array->oid(), array->attributes(), ranges.all());
             });
         };
@@ -174,7 +172,7 @@ int daos_array_get_size(daos_handle_t oh, daos_handle_t th, daos_size_t* size, d
     return call("daos_array_get_size", ev, [=] {
         auto array = resource<ArrayResource>(oh);
         require(size, "size");
-        return [=, epoch = array->read_epoch(th)] {
+        return [=, epoch = array->reading(th)] {
             *size = array->run(epoch, [&](store::Container& in) {
                 return in.array_size(array->oid(), array->attributes(), epoch);
             });
@@ -186,9 +184,8 @@ int daos_array_set_size(daos_handle_t oh, daos_handle_t th, daos_size_t size, da
 {
     return call("daos_array_set_size", ev, [=] {
         auto array = resource<ArrayResource>(oh);
-        array->require_writable(th);
-        return [=] {
-            array->run(store::latest, [&](store::Container& in) {
+        return [=, moment = array->writing(th)] {
+            array->run(moment, [&](store::Container& in) {
                 in.array_set_size(array->oid(), array->attributes(), size);
             });
         };
@@ -200,7 +197,7 @@ int daos_array_stat(daos_handle_t oh, daos_handle_t th, daos_array_stbuf_t* stbu
     return call("daos_array_stat", ev, [=] {
         auto array = resource<ArrayResource>(oh);
         require(stbuf, "stbuf");
-        return [=, epoch = array->read_epoch(th)] {
+        return [=, epoch = array->reading(th)] {
             array->run(epoch, [&](store::Container& in) {
                 stbuf->st_size = in.array_size(array->oid(), array->attributes(), epoch);
                 stbuf->st_max_epoch = in.last_update(array->oid(), epoch);

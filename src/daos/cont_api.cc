@@ -1,4 +1,4 @@
-// daos_cont_, and the transactions that read a snapshot.
+// daos_cont_: containers and their snapshots.
 #include "daos/api.h"
 
 #include "base/text.h"
@@ -278,32 +278,6 @@ int daos_cont_subscribe(daos_handle_t coh, daos_epoch_t*, daos_event_t* ev)
         resource<ContainerResource>(coh);
         throw Error(-DER_NOSYS, "libdaos 2.6 does not wait for snapshots: ask for them from time to time "
                                 "(daos_cont_list_snap)");
-    });
-}
-
-int daos_tx_open_snap(daos_handle_t coh, daos_epoch_t epoch, daos_handle_t* th, daos_event_t* ev)
-{
-    return call("daos_tx_open_snap", ev, [=] {
-        require(th, "th");
-        if (epoch == 0 || epoch == DAOS_EPOCH_MAX)
-            invalid("epoch " + std::to_string(epoch) +
-                    " is not a snapshot's: give one that daos_cont_create_snap returned");
-        // Any epoch, as in libdaos; reading at one that is no snapshot is -DER_EP_OLD.
-        *th = insert_handle(std::make_shared<TransactionResource>(resource<ContainerResource>(coh), epoch));
-    });
-}
-
-int daos_tx_close(daos_handle_t th, daos_event_t* ev)
-{
-    return call("daos_tx_close", ev, [=] { close_handle(th, Kind::transaction); });
-}
-
-int daos_tx_hdl2epoch(daos_handle_t th, daos_epoch_t* epoch)
-{
-    return call("daos_tx_hdl2epoch", [&] {
-        require(epoch, "epoch");
-        if (daos_handle_is_inval(th)) invalid("DAOS_TX_NONE has no epoch");
-        *epoch = resource<TransactionResource>(th)->epoch();
     });
 }
 

@@ -15,7 +15,7 @@ struct StoredArray {
     const ObjectResource& object;
     Bytes dkey;
     Bytes akey;
-    store::Epoch epoch;
+    Moment epoch;
 
     // As Container::extent_list(): the size of a record.
     std::uint64_t list(const store::Range& within, FunctionRef<bool(const store::StoredExtent&)> each) const;

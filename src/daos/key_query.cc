@@ -83,12 +83,13 @@ bool KeyQuery::find_first(Level level, std::vector<std::uint64_t>& numbers, std:
     return false;
 }
 
-void KeyQuery::run(const ObjectResource& object, store::Epoch epoch)
+void KeyQuery::run(const ObjectResource& object, const Moment& epoch)
 {
     object_ = &object;
     epoch_ = epoch;
     if (!wants(DAOS_GET_DKEY)) {
         found_ = find_in(dkey_.view());
+        epoch_.turn.reset(); // the caller may take its time before tell()
         return;
     }
     std::vector<std::uint64_t> numbers;
@@ -104,6 +105,7 @@ void KeyQuery::run(const ObjectResource& object, store::Epoch epoch)
             epoch);
     });
     found_ = find_first(Level::dkey, numbers, found_dkey_, [&](Bytes dkey) { return find_in(dkey); });
+    epoch_.turn.reset();
 }
 
 bool KeyQuery::find_in(Bytes dkey)

@@ -11,7 +11,7 @@ public:
     // The memory of what is looked for stays the caller's until tell(); *recx is set to zeroes at once.
     KeyQuery(const store::ObjectId& oid, std::uint64_t flags, daos_key_t* dkey, daos_key_t* akey,
              daos_recx_t* recx, bool runs_later);
-    void run(const ObjectResource& object, store::Epoch epoch);
+    void run(const ObjectResource& object, const Moment& epoch);
     void tell() const; // the caller
 
 private:
@@ -28,7 +28,7 @@ private:
     ObjectKey dkey_, akey_; // those that are given
 
     const ObjectResource* object_ = nullptr; // during run()
-    store::Epoch epoch_ = 0;
+    Moment epoch_;
     bool found_ = false;
     std::uint64_t found_dkey_ = 0, found_akey_ = 0;
     store::Range found_records_;

@@ -57,7 +57,8 @@ Error no_key(const KeyValueResource& object, Bytes key)
 }
 
 // The size of the value.
-std::uint64_t get(KeyValueResource& object, store::Epoch epoch, bool must_exist, Bytes key, MutableBytes into)
+std::uint64_t get(KeyValueResource& object, const Moment& epoch, bool must_exist, Bytes key,
+                  MutableBytes into)
 {
     const auto stored =
         object.run(epoch, [&](store::Container& in) { return in.kv_get(object.oid(), key, into, epoch); });
@@ -99,15 +100,17 @@ int daos_kv_put(daos_handle_t oh, daos_handle_t th, uint64_t flags, const char* 
 {
     return call("daos_kv_put", ev, [=] {
         auto object = resource<KeyValueResource>(oh);
-        object->require_writable(th);
-        const CallerBytes name(key_bytes(key), ev);
+        auto moment = object->writing(th);
+        CallerBytes name(key_bytes(key), ev);
         if (size > 0) require(buf, "the value");
-        const CallerBytes value({static_cast<const std::byte*>(buf), size},
-                                ev && size < travels_with_request);
-        return [=, object = std::move(object), condition = put_condition(flags)] {
-            object->run(store::latest, [&](store::Container& in) {
-                in.kv_put(object->oid(), name.view(), value.view(), condition);
-            });
+        CallerBytes value({static_cast<const std::byte*>(buf), size}, ev && size < travels_with_request);
+        return [object = std::move(object), moment = std::move(moment), name = std::move(name),
+                value = std::move(value), condition = put_condition(flags)] {
+            object->run_if(moment, condition != store::Condition::none,
+                           [&](store::Container& in, bool conditional) {
+                               in.kv_put(object->oid(), name.view(), value.view(),
+                                         conditional ? condition : store::Condition::none);
+                           });
         };
     });
 }
@@ -120,7 +123,7 @@ int daos_kv_get(daos_handle_t oh, daos_handle_t th, uint64_t flags, const char* 
         const CallerBytes name(key_bytes(key), ev);
         require(size, "size");
         const MutableBytes into(static_cast<std::byte*>(buf), buf ? *size : 0); // DAOS_REC_ANY is 0
-        const auto epoch = object->read_epoch(th);
+        const auto epoch = object->reading(th);
         return [=, object = std::move(object)] {
             const bool must_exist = (flags & (DAOS_COND_KEY_GET | DAOS_COND_AKEY_FETCH)) != 0;
             return [=, stored = get(*object, epoch, must_exist, name.view(), into)] {
@@ -135,13 +138,14 @@ int daos_kv_remove(daos_handle_t oh, daos_handle_t th, uint64_t flags, const cha
 {
     return call("daos_kv_remove", ev, [=] {
         auto object = resource<KeyValueResource>(oh);
-        object->require_writable(th);
+        auto moment = object->writing(th);
         const CallerBytes name(key_bytes(key), ev);
-        return [=, object = std::move(object)] {
-            const bool removed = object->run(store::latest, [&](store::Container& in) {
+        return [=, object = std::move(object), moment = std::move(moment)] {
+            const bool conditional = (flags & DAOS_COND_KEY_REMOVE) != 0;
+            const bool removed = object->run_if(moment, conditional, [&](store::Container& in, bool) {
                 return in.kv_remove(object->oid(), name.view());
             });
-            if (!removed && (flags & DAOS_COND_KEY_REMOVE) != 0) throw no_key(*object, name.view());
+            if (!removed && conditional) throw no_key(*object, name.view());
         };
     });
 }
@@ -152,7 +156,7 @@ int daos_kv_list(daos_handle_t oh, daos_handle_t th, uint32_t* nr, daos_key_desc
     return call("daos_kv_list", ev, [=] {
         auto object = resource<KeyValueResource>(oh);
         require_listing(nr, kds, sgl, anchor);
-        const auto epoch = object->read_epoch(th);
+        const auto epoch = object->reading(th);
         return [=, object = std::move(object)] {
             const auto walk = [&](store::ListPosition& position, stepstore::FunctionRef<bool(Bytes)> take) {
                 object->run(epoch,
@@ -168,11 +172,11 @@ int stepstore_kv_exchange(daos_handle_t oh, daos_handle_t th, const char* key, d
 {
     return call("stepstore_kv_exchange", [&] {
         const auto object = resource<KeyValueResource>(oh);
-        object->require_writable(th);
+        const auto moment = object->writing(th);
         const Bytes name = key_bytes(key);
         require(old_size, "old_size");
         store::Replaced replaced{{static_cast<std::byte*>(old), old ? *old_size : 0}, {}};
-        object->run(store::latest, [&](store::Container& in) {
+        object->run(moment, [&](store::Container& in) {
             if (buf)
                 in.kv_put(object->oid(), name, {static_cast<const std::byte*>(buf), size}, {}, &replaced);
             else
@@ -187,18 +191,19 @@ int stepstore_kv_put_if(daos_handle_t oh, daos_handle_t th, const char* key, dao
 {
     return call("stepstore_kv_put_if", [&] {
         const auto object = resource<KeyValueResource>(oh);
-        object->require_writable(th);
+        const auto moment = object->writing(th);
         const Bytes name = key_bytes(key);
         if (!expected && !buf)
             invalid("expected and buf are NULL: a key that is not there cannot be removed");
         const store::Precondition condition =
             expected ? store::Precondition::equals({static_cast<const std::byte*>(expected), expected_size})
                      : store::Precondition(store::Condition::must_not_exist);
-        object->run(store::latest, [&](store::Container& in) {
+        object->run_if(moment, true, [&](store::Container& in, bool conditional) {
+            const store::Precondition when = conditional ? condition : store::Precondition();
             if (buf)
-                in.kv_put(object->oid(), name, {static_cast<const std::byte*>(buf), size}, condition);
+                in.kv_put(object->oid(), name, {static_cast<const std::byte*>(buf), size}, when);
             else
-                in.kv_remove(object->oid(), name, condition);
+                in.kv_remove(object->oid(), name, when);
         });
     });
 }
@@ -212,7 +217,7 @@ int stepstore_kv_list_below(daos_handle_t oh, daos_handle_t th, const char* pref
         require(prefix, "prefix");
         if (!each) invalid("each is NULL: give a function");
         if (delimiter < 0) invalid("the delimiter is a character of 7 bits");
-        const auto epoch = object->read_epoch(th);
+        const auto epoch = object->reading(th);
         store::ListPosition position;
         const store::KeyFilter filter{as_bytes(prefix), delimiter};
         const auto take = [&](Bytes key) {
@@ -230,7 +235,7 @@ int stepstore_kv_get_many(daos_handle_t oh, daos_handle_t th, unsigned int nr, s
     return call("stepstore_kv_get_many", [&] {
         const auto object = resource<KeyValueResource>(oh);
         if (nr > 0) require(reads, "reads");
-        const auto epoch = object->read_epoch(th);
+        const auto epoch = object->reading(th);
         std::vector<store::KeyRead> all;
         all.reserve(nr);
         for (const stepstore_kv_read_t& one : std::span(reads, nr))

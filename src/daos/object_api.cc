@@ -53,7 +53,7 @@ int daos_obj_query_max_epoch(daos_handle_t oh, daos_handle_t th, daos_epoch_t* e
     return call("daos_obj_query_max_epoch", ev, [=] {
         require(epoch, "epoch");
         auto object = resource<ObjectResource>(oh);
-        return [=, at = object->read_epoch(th)] {
+        return [=, at = object->reading(th)] {
             *epoch = object->run(at, [&](store::Container& in) { return in.last_update(object->oid(), at); });
         };
     });

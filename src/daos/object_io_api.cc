@@ -27,10 +27,11 @@ public:
             views_[i] = akeys_[i].view();
         }
     }
-    void run(const ObjectResource& object, std::uint64_t flags) const
+    void run(const ObjectResource& object, const Moment& moment, std::uint64_t flags) const
     {
-        object.run(store::latest, [&](store::Container& in) {
-            in.akey_punch(object.oid(), dkey_.view(), views_, (flags & DAOS_COND_PUNCH) != 0);
+        const bool must_exist = (flags & DAOS_COND_PUNCH) != 0;
+        object.run_if(moment, must_exist, [&](store::Container& in, bool conditional) {
+            in.akey_punch(object.oid(), dkey_.view(), views_, must_exist && conditional);
         });
     }
 
@@ -49,11 +50,13 @@ int daos_obj_update(daos_handle_t oh, daos_handle_t th, uint64_t flags, daos_key
 {
     return call("daos_obj_update", ev, [=] {
         auto object = resource<ObjectResource>(oh);
-        object->require_writable(th);
+        auto moment = object->writing(th);
         auto request =
             std::make_shared<const UpdateRequest>(object->oid(), flags, dkey, nr, iods, sgls, ev != nullptr);
-        return [object = std::move(object), request = std::move(request)] {
-            object->run(store::latest, [&](store::Container& in) { request->run(in, object->oid()); });
+        return [object = std::move(object), request = std::move(request), moment = std::move(moment)] {
+            object->run_if(moment, request->has_conditions(), [&](store::Container& in, bool conditional) {
+                request->run(in, object->oid(), conditional);
+            });
         };
     });
 }
@@ -63,7 +66,7 @@ int daos_obj_fetch(daos_handle_t oh, daos_handle_t th, uint64_t flags, daos_key_
 {
     return call("daos_obj_fetch", ev, [=] {
         auto object = resource<ObjectResource>(oh);
-        const auto epoch = object->read_epoch(th);
+        const auto epoch = object->reading(th);
         auto request =
             std::make_shared<FetchRequest>(object->oid(), flags, dkey, nr, iods, sgls, ioms, ev != nullptr);
         return [=, object = std::move(object), request = std::move(request)] {
@@ -78,10 +81,12 @@ int daos_obj_punch_dkeys(daos_handle_t oh, daos_handle_t th, uint64_t flags, uns
 {
     return call("daos_obj_punch_dkeys", ev, [=] {
         auto object = resource<ObjectResource>(oh);
-        object->require_writable(th);
+        auto moment = object->writing(th);
         if (nr != 1) invalid("the call removes one dkey: nr is 1, as on a DAOS system");
         auto punch = std::make_shared<const Punch>(object->oid(), dkeys, 0, nullptr, ev != nullptr);
-        return [=, object = std::move(object), punch = std::move(punch)] { punch->run(*object, flags); };
+        return [=, object = std::move(object), punch = std::move(punch), moment = std::move(moment)] {
+            punch->run(*object, moment, flags);
+        };
     });
 }
 
@@ -90,11 +95,13 @@ int daos_obj_punch_akeys(daos_handle_t oh, daos_handle_t th, uint64_t flags, dao
 {
     return call("daos_obj_punch_akeys", ev, [=] {
         auto object = resource<ObjectResource>(oh);
-        object->require_writable(th);
+        auto moment = object->writing(th);
         if (nr == 0) invalid("the call names no akey: give at least one");
         require(akeys, "akeys");
         auto punch = std::make_shared<const Punch>(object->oid(), dkey, nr, akeys, ev != nullptr);
-        return [=, object = std::move(object), punch = std::move(punch)] { punch->run(*object, flags); };
+        return [=, object = std::move(object), punch = std::move(punch), moment = std::move(moment)] {
+            punch->run(*object, moment, flags);
+        };
     });
 }
 
@@ -104,7 +111,7 @@ int daos_obj_list_dkey(daos_handle_t oh, daos_handle_t th, uint32_t* nr, daos_ke
     return call("daos_obj_list_dkey", ev, [=] {
         auto object = resource<ObjectResource>(oh);
         require_listing(nr, kds, sgl, anchor);
-        const auto epoch = object->read_epoch(th);
+        const auto epoch = object->reading(th);
         return [=, object = std::move(object)] {
             const auto walk = [&](store::ListPosition& position, FunctionRef<bool(Bytes)> take) {
                 object->run(
@@ -122,7 +129,7 @@ int daos_obj_list_akey(daos_handle_t oh, daos_handle_t th, daos_key_t* dkey, uin
     return call("daos_obj_list_akey", ev, [=] {
         auto object = resource<ObjectResource>(oh);
         require_listing(nr, kds, sgl, anchor);
-        const auto epoch = object->read_epoch(th);
+        const auto epoch = object->reading(th);
         auto in_dkey = std::make_shared<const ObjectKey>(object->oid(), Level::dkey, dkey, ev != nullptr);
         return [=, object = std::move(object), in_dkey = std::move(in_dkey)] {
             const auto walk = [&](store::ListPosition& position, FunctionRef<bool(Bytes)> take) {
@@ -144,7 +151,7 @@ int daos_obj_list_recx(daos_handle_t oh, daos_handle_t th, daos_key_t* dkey, dao
     return call("daos_obj_list_recx", ev, [=] {
         auto object = resource<ObjectResource>(oh);
         require_extent_listing(nr, recxs, anchor);
-        const auto epoch = object->read_epoch(th);
+        const auto epoch = object->reading(th);
         auto in_dkey = std::make_shared<const ObjectKey>(object->oid(), Level::dkey, dkey, ev != nullptr);
         auto in_akey = std::make_shared<const ObjectKey>(object->oid(), Level::akey, akey, ev != nullptr);
         return [=, object = std::move(object), in_dkey = std::move(in_dkey), in_akey = std::move(in_akey)] {
@@ -159,7 +166,7 @@ int daos_obj_query_key(daos_handle_t oh, daos_handle_t th, uint64_t flags, daos_
 {
     return call("daos_obj_query_key", ev, [=] {
         auto object = resource<ObjectResource>(oh);
-        const auto epoch = object->read_epoch(th);
+        const auto epoch = object->reading(th);
         auto query = std::make_shared<KeyQuery>(object->oid(), flags, dkey, akey, recx, ev != nullptr);
         return [=, object = std::move(object), query = std::move(query)] {
             query->run(*object, epoch);

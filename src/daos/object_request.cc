@@ -155,6 +155,23 @@ UpdateRequest::UpdateRequest(const store::ObjectId& oid, std::uint64_t flags, co
             part.memory[i] = taken_.emplace_back(part.memory[i], true).view();
 }
 
+bool UpdateRequest::has_conditions() const
+{
+    return of_dkey_ != store::Condition::none ||
+           std::ranges::any_of(updates_.all(), [](const store::AkeyUpdate& one) {
+               return one.condition != store::Condition::none;
+           });
+}
+
+void UpdateRequest::run_unconditionally(store::Container& in, const store::ObjectId& oid) const
+{
+    const auto all = updates_.all();
+    std::vector<store::AkeyUpdate> updates(all.begin(), all.end());
+    for (store::AkeyUpdate& update : updates)
+        update.condition = store::Condition::none;
+    in.akey_update(oid, dkey_.view(), updates, store::Condition::none);
+}
+
 void UpdateRequest::require_different_akeys() const
 {
     if (parts_.size() < 2) return;
@@ -205,7 +222,7 @@ FetchRequest::FetchRequest(const store::ObjectId& oid, std::uint64_t flags, cons
     }
 }
 
-void FetchRequest::run(const ObjectResource& object, store::Epoch epoch)
+void FetchRequest::run(const ObjectResource& object, const Moment& epoch)
 {
     const auto fetch = [&] {
         object.run(epoch, [&](store::Container& in) {

@@ -31,13 +31,16 @@ public:
     // runs_later: the caller may use its memory for something else meanwhile, where DAOS would have taken it.
     UpdateRequest(const store::ObjectId& oid, std::uint64_t flags, const daos_key_t* dkey, unsigned nr,
                   const daos_iod_t* iods, const d_sg_list_t* sgls, bool runs_later);
-    void run(store::Container& in, const store::ObjectId& oid) const
+    bool has_conditions() const;
+    void run(store::Container& in, const store::ObjectId& oid, bool conditional) const
     {
+        if (!conditional && has_conditions()) return run_unconditionally(in, oid);
         in.akey_update(oid, dkey_.view(), updates_.all(), of_dkey_);
     }
 
 private:
     void require_different_akeys() const;
+    void run_unconditionally(store::Container& in, const store::ObjectId& oid) const;
 
     ObjectKey dkey_;
     store::Condition of_dkey_;
@@ -51,7 +54,7 @@ public:
     // The arrays stay the caller's until tell().
     FetchRequest(const store::ObjectId& oid, std::uint64_t flags, const daos_key_t* dkey, unsigned nr,
                  daos_iod_t* iods, d_sg_list_t* sgls, daos_iom_t* ioms, bool runs_later);
-    void run(const ObjectResource& object, store::Epoch epoch);
+    void run(const ObjectResource& object, const Moment& epoch);
     void tell(); // the caller; DER_REC2BIG
 
 private:

@@ -2,6 +2,7 @@
 
 #include "daos/object_class.h"
 #include "daos/properties.h"
+#include "daos/transaction.h"
 
 #include <utility>
 
@@ -45,24 +46,30 @@ ObjectResource::ObjectResource(Kind kind, std::shared_ptr<ContainerResource> con
     require_stored_class(oid, container_->pool().targets());
 }
 
-void ObjectResource::require_writable(daos_handle_t th) const
+void ObjectResource::require_writable() const
 {
-    if (daos_handle_is_valid(th)) {
-        read_epoch(th);
-        throw Error(-DER_NO_PERM, "a snapshot can only be read: write to " + name() + " with DAOS_TX_NONE");
-    }
     if ((mode_ & (DAOS_OO_RW | DAOS_OO_EXCL)) == 0)
         throw Error(-DER_NO_PERM, name() + " was opened read-only; open it with DAOS_OO_RW");
     if (!container_->is_writable()) container_->require_writable(("write to " + name()).c_str());
 }
 
-store::Epoch ObjectResource::read_epoch(daos_handle_t th) const
+Moment ObjectResource::moment_of(daos_handle_t th, bool writes) const
 {
-    if (daos_handle_is_inval(th)) return store::latest;
     const auto transaction = resource<TransactionResource>(th);
     if (transaction->container().uuid() != container_->uuid())
         invalid("the transaction is of " + transaction->container().name() + ", not for " + name());
-    return transaction->epoch();
+    return transaction->moment(*this, writes);
+}
+
+void ObjectResource::run_in(Turn& turn, std::optional<store::Transaction::Part> part,
+                            FunctionRef<void(store::Container&)> body) const
+{
+    try {
+        turn.run(part, body);
+    } catch (const Error& error) {
+        if (error.code() == -DER_NONEXIST) require_ground(container_->container(), store::latest);
+        throw;
+    }
 }
 
 void ObjectResource::require_ground(store::Container& container, store::Epoch epoch) const

@@ -3,6 +3,7 @@
 // Errors: -DER_NO_HDL, -DER_NO_PERM, -DER_EP_OLD, and those of the store.
 #pragma once
 
+#include "base/function_ref.h"
 #include "base/text.h"
 #include "daos/handles.h"
 #include "store/store.h"
@@ -11,7 +12,10 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <type_traits>
+#include <utility>
 
 namespace stepstore::daos {
 
@@ -69,6 +73,15 @@ private:
     std::uint32_t redundancy_factor_ = 0;
 };
 
+class Turn;
+
+// At what a call looks or writes: at what there is now, at a snapshot, or through a transaction.
+struct Moment {
+    store::Epoch epoch = store::latest;
+    std::shared_ptr<Turn> turn;                              // nullptr: none of a transaction's
+    operator store::Epoch() const noexcept { return epoch; } // NOLINT(google-explicit-constructor)
+};
+
 // An open object of any kind.
 class ObjectResource : public Resource {
 public:
@@ -92,6 +105,34 @@ public:
             throw;
         }
     }
+    // The same through a transaction, if there is one.
+    template <class Body>
+    auto run(const Moment& moment, Body body) const
+    {
+        if (moment.turn) [[unlikely]]
+            return through<Body>(*moment.turn, body);
+        return run(moment.epoch, body);
+    }
+    // An update on a condition: `body` also gets whether to look at it. In a transaction the condition counts
+    // at once, and of what was committed. The result is then that of the look.
+    template <class Body>
+    auto run_if(const Moment& moment, bool conditional, Body body) const
+    {
+        const auto whole = [&](store::Container& in) { return body(in, true); };
+        if (!moment.turn) [[likely]]
+            return run(moment.epoch, whole);
+        if (!conditional) return run(moment, whole);
+        const auto look = [&] { return through(*moment.turn, whole, store::Transaction::Part::condition); };
+        const auto update = [&] { run(moment, [&](store::Container& in) { body(in, false); }); };
+        if constexpr (std::is_void_v<std::invoke_result_t<Body, store::Container&, bool>>) {
+            look();
+            update();
+        } else {
+            auto result = look();
+            update();
+            return result;
+        }
+    }
     const std::shared_ptr<ContainerResource>& parent() const { return container_; }
     const store::ObjectId& oid() const { return oid_; }
     unsigned mode() const { return mode_; }
@@ -101,16 +142,41 @@ public:
     }
     Resource* opened_from() const noexcept override { return container_.get(); }
 
-    // For updates: -DER_NO_PERM through a read-only handle, container or snapshot.
-    void require_writable(daos_handle_t th) const;
-    // For fetches: the epoch that a transaction reads at. -DER_NO_HDL, -DER_INVAL.
-    store::Epoch read_epoch(daos_handle_t th) const;
+    // For updates: -DER_NO_PERM through a read-only handle, container, transaction or snapshot, or where the
+    // transaction is not open.
+    Moment writing(daos_handle_t th) const
+    {
+        require_writable();
+        return daos_handle_is_inval(th) ? Moment() : moment_of(th, true);
+    }
+    // For fetches. -DER_NO_HDL, -DER_INVAL; -DER_NO_PERM where the transaction is not open.
+    Moment reading(daos_handle_t th) const
+    {
+        return daos_handle_is_inval(th) ? Moment() : moment_of(th, false);
+    }
 
 protected:
     ObjectResource(Kind kind, std::shared_ptr<ContainerResource> container, daos_obj_id_t oid, unsigned mode);
 
 private:
     void require_ground(store::Container& container, store::Epoch epoch) const;
+    void require_writable() const;
+    Moment moment_of(daos_handle_t th, bool writes) const;
+    void run_in(Turn& turn, std::optional<store::Transaction::Part> part,
+                FunctionRef<void(store::Container&)> body) const;
+    // part: nullopt: as the turn is.
+    template <class Body>
+    auto through(Turn& turn, Body& body, std::optional<store::Transaction::Part> part = {}) const
+    {
+        using Result = std::invoke_result_t<Body&, store::Container&>;
+        if constexpr (std::is_void_v<Result>) {
+            run_in(turn, part, body);
+        } else {
+            std::optional<Result> result;
+            run_in(turn, part, [&](store::Container& in) { result = body(in); });
+            return std::move(*result);
+        }
+    }
 
     std::shared_ptr<ContainerResource> container_;
     store::ObjectId oid_;
@@ -171,24 +237,26 @@ template <class Object>
 auto punch(daos_handle_t oh, daos_handle_t th)
 {
     auto object = resource<Object>(oh);
-    object->require_writable(th);
-    return [=] { object->run(store::latest, [&](store::Container& in) { in.punch(object->oid()); }); };
+    return [=, moment = object->writing(th)] {
+        object->run(moment, [&](store::Container& in) { in.punch(object->oid()); });
+    };
 }
 
+// A snapshot, or a transaction that may write (transaction.h).
 class TransactionResource : public Resource {
 public:
     static constexpr Kind handle_kind = Kind::transaction;
-    TransactionResource(std::shared_ptr<ContainerResource> container, store::Epoch epoch)
-        : Resource(handle_kind), container_(std::move(container)), epoch_(epoch)
-    {
-    }
-    std::string name() const override { return "snapshot " + std::to_string(epoch_); }
-    store::Epoch epoch() const { return epoch_; }
+    virtual store::Epoch epoch() = 0; // -DER_UNINIT: it has none yet
+    virtual Moment moment(const ObjectResource& object, bool writes) = 0;
+    virtual bool is_snapshot() const { return false; }
     const ContainerResource& container() const { return *container_; }
 
-private:
-    std::shared_ptr<ContainerResource> container_;
-    store::Epoch epoch_;
+protected:
+    explicit TransactionResource(std::shared_ptr<ContainerResource> container)
+        : Resource(handle_kind), container_(std::move(container))
+    {
+    }
+    const std::shared_ptr<ContainerResource> container_;
 };
 
 } // namespace stepstore::daos

@@ -264,6 +264,22 @@ CALL(stepstore_cont_destroy_snaps)
     if (epochs) epochs[0] = any_epoch(), epochs[1] = any_epoch();
     return stepstore_cont_destroy_snaps(any_handle(CONTAINER), epochs, below(3));
 }
+CALL(daos_tx_open)
+{
+    return daos_tx_open(any_handle(CONTAINER), new_handle(SNAPSHOT), wrong(6) ? any_number() : below(4), ev);
+}
+CALL(daos_tx_commit)
+{
+    return daos_tx_commit(any_handle(SNAPSHOT), ev);
+}
+CALL(daos_tx_abort)
+{
+    return one_in(6) ? daos_tx_abort(any_handle(SNAPSHOT), ev) : 0;
+}
+CALL(daos_tx_restart)
+{
+    return daos_tx_restart(any_handle(SNAPSHOT), ev);
+}
 CALL(daos_tx_open_snap)
 {
     return daos_tx_open_snap(any_handle(CONTAINER), any_epoch(), new_handle(SNAPSHOT), ev);
