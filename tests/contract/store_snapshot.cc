@@ -275,7 +275,7 @@ TEST_P(SnapshotContract, MarkersOfObjectsGoWithTheirSnapshotAndContainer)
     EXPECT_EQ(some[9].oid, oids[19]);
     EXPECT_EQ(as_text(some[9].marker), "20");
     EXPECT_TRUE(sound());
-    EXPECT_THROW(marked->mark_object(first + 1, oids[0], as_bytes("x")), Error);
+    EXPECT_THROW(marked->mark_object(second + 1, oids[0], as_bytes("x")), Error);
     EXPECT_THROW(marked->mark_object(first, oids[0], pattern(33, 1)), Error);
     marked->destroy_snapshot(first);
     EXPECT_THROW(marked->object_markers(first, oids[0], oids[9]), Error);

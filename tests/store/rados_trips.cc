@@ -182,7 +182,7 @@ TEST_P(Trips, ASnapshotAndAContainerTakeTheSameWhateverTheTargets)
     EXPECT_EQ(made, 2U);
     EXPECT_LE(removed, 12U);
     EXPECT_LE(created, 5U);
-    EXPECT_LE(destroyed, 8U);
+    EXPECT_LE(destroyed, 10U); // two look for user attributes, and for notes in tables of objects
 }
 
 } // namespace
