@@ -63,7 +63,10 @@ EXAMPLES: dict[str, list[tuple[str, str]]] = {
     ],
     "pool compact": [("stepstore pool compact out", "Give unused space back to the file system")],
     "cont": [("stepstore cont list out", "List the containers of a pool")],
-    "cont create": [("stepstore cont create out/second", "Make a container")],
+    "cont create": [
+        ("stepstore cont create out/second", "Make a container"),
+        ("stepstore cont create out/files --type posix", "Make a file system, for programs that use libdfs"),
+    ],
     "cont list": [("stepstore cont list out", "List the containers of a pool")],
     "cont query": [("stepstore cont query out/default", "Show what a container holds")],
     "cont destroy": [("stepstore cont destroy --yes out/second", "Remove a container without a question")],

@@ -200,6 +200,36 @@ def test_containers_are_made_listed_and_removed(cli, pool):
     cli.fails("cont", "destroy", "./p/second", "-y", code=3, says="second")
 
 
+MOUNT = """
+import ctypes, os, sys
+dfs = ctypes.CDLL(sys.argv[1])
+dfs.dfs_last_message.restype = ctypes.c_char_p
+mounted = ctypes.c_void_p()
+assert dfs.dfs_init() == 0
+assert dfs.dfs_connect(b"./p", None, sys.argv[2].encode(), os.O_RDWR, None, ctypes.byref(mounted)) == 0, (
+    dfs.dfs_last_message())
+assert dfs.dfs_mkdir(mounted, None, b"directory", 0o755, 0) == 0
+assert dfs.dfs_disconnect(mounted) == 0
+"""
+
+
+def test_a_container_for_files_is_mounted_by_libdfs(cli, pool):
+    assert cli("cont", "create", "./p/files", "--type", "posix").out == "made file system files in ./p\n"
+    cli.fails("cont", "create", "./p/files", "--type", "posix", code=1, says="DER_EXIST")
+    cli.fails("cont", "create", "./q/files", "--type", "posix", code=3, says="there is no pool")
+    cli.fails("cont", "create", "./p/other", "--type", "hdf5", code=2, says="objects or posix")
+    cli("pool", "create", "--on", "files", "./f")
+    cli.fails("cont", "create", "./f/files", "--type", "posix", code=1, says="DER_NOTSUPPORTED")
+    library = cli("daos-root").out.strip() + "/lib64/libdfs.so"
+
+    def mount(name):
+        command = [sys.executable, "-c", MOUNT, library, name]
+        return subprocess.run(command, cwd=cli.directory, capture_output=True, text=True)
+
+    assert (done := mount("files")).returncode == 0, done.stderr
+    assert "POSIX" in mount("box").stderr
+
+
 def test_cont_query_tells_what_is_in_it(cli, pool):
     info = cli("cont", "query", "./p/box", "--json").json
     assert (info["objects"], info["key_values"], info["arrays"], info["snapshots"]) == (2, 1, 1, 0)

@@ -10,7 +10,7 @@ from stepstore import _core
 from stepstore.cli import complete
 from stepstore.cli.address import Address, check_text, resolve
 from stepstore.cli.browse import container_summary, for_people
-from stepstore.cli.common import JsonOption, YesOption, confirm, emit, usage_error
+from stepstore.cli.common import JsonOption, YesOption, confirm, emit, one_of, usage_error
 from stepstore.cli.pages import Application
 from stepstore.console import facts, show, table
 from stepstore.store import Pool
@@ -35,13 +35,30 @@ def container_address(location: str) -> Address:
 
 
 @app.command()
-def create(location: ContainerArgument, as_json: JsonOption = False) -> None:
+def create(
+    location: ContainerArgument,
+    kind: Annotated[
+        str,
+        typer.Option(
+            "--type",
+            **one_of("objects", "posix"),
+            help="What it is for: objects of any kind, or a file system of libdfs (daos.md).",
+        ),
+    ] = "objects",
+    as_json: JsonOption = False,
+) -> None:
     """Make a container in a pool that exists."""
     address = container_address(location)
-    with Pool.connect(address.pool) as pool, pool.create_container(address.container):
-        pass
+    if kind == "posix":
+        if address.is_of_daos_system:
+            usage_error(f"{address.pool} is of a DAOS system: use its own tool, daos cont create --type POSIX")
+        _core.create_file_system(address.pool, address.container)
+    else:
+        with Pool.connect(address.pool) as pool, pool.create_container(address.container):
+            pass
     made = {"label": address.container} if address.is_of_daos_system else container_summary(address)
-    emit(as_json, made, lambda: f"made container {address.container} in {address.pool}")
+    what = "file system" if kind == "posix" else "container"
+    emit(as_json, made, lambda: f"made {what} {address.container} in {address.pool}")
 
 
 @app.command("list")

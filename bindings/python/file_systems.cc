@@ -1,0 +1,83 @@
+// File systems in containers (daos_fs.h) for Python.
+#include "common.h"
+
+#include "base/not_copied.h"
+#include "stepstore/admin.h"
+
+#include <cerrno>
+#include <daos_fs.h>
+
+namespace stepstore::python {
+
+namespace {
+
+// The code of the store that says the same.
+int code_of(int number)
+{
+    switch (number) {
+    case EEXIST: return -DER_EXIST;
+    case EINVAL: return -DER_INVAL;
+    case ENOENT: return -DER_NONEXIST;
+    case ENOSPC: return -DER_NOSPACE;
+    case ENOTSUP: return -DER_NOTSUPPORTED;
+    case EPERM:
+    case EACCES: return -DER_NO_PERM;
+    default: return -DER_IO;
+    }
+}
+
+void require_done(int code)
+{
+    if (code != 0) throw Error(code, stepstore_last_message());
+}
+
+// daos_init(), and a pool for the C calls.
+class OpenPool : NotCopied {
+public:
+    explicit OpenPool(const std::string& location)
+    {
+        std::size_t size = 0;
+        require_done(stepstore_pool_path(location.c_str(), nullptr, &size));
+        std::string path(size, '\0');
+        require_done(stepstore_pool_path(location.c_str(), path.data(), &size));
+        require_done(daos_init());
+        const int code = daos_pool_connect(path.c_str(), nullptr, DAOS_PC_RW, &handle_, nullptr, nullptr);
+        if (code == 0) return;
+        Error error(code, stepstore_last_message());
+        daos_fini();
+        throw error;
+    }
+    ~OpenPool()
+    {
+        daos_pool_disconnect(handle_, nullptr);
+        daos_fini();
+    }
+    daos_handle_t get() const { return handle_; }
+
+private:
+    daos_handle_t handle_{};
+};
+
+void create_file_system(const std::string& pool, const std::string& label, std::uint64_t chunk_size)
+{
+    const OpenPool open(pool);
+    dfs_attr_t attributes{};
+    attributes.da_chunk_size = chunk_size;
+    const int number =
+        dfs_cont_create_with_label(open.get(), label.c_str(), &attributes, nullptr, nullptr, nullptr);
+    if (number != 0) throw Error(code_of(number), dfs_last_message());
+}
+
+} // namespace
+
+void bind_file_systems(nb::module_& module)
+{
+    module.def(
+        "create_file_system",
+        [](const std::string& pool, const std::string& label, std::uint64_t chunk_size) {
+            unlocked([&] { create_file_system(pool, label, chunk_size); });
+        },
+        nb::arg("pool"), nb::arg("label"), nb::arg("chunk_size") = 0);
+}
+
+} // namespace stepstore::python
