@@ -51,7 +51,9 @@ def create(
     address = container_address(location)
     if kind == "posix":
         if address.is_of_daos_system:
-            usage_error(f"{address.pool} is of a DAOS system: use its own tool, daos cont create --type POSIX")
+            usage_error(
+                f"{address.pool} is of a DAOS system: use its own tool, daos cont create --type POSIX"
+            )
         _core.create_file_system(address.pool, address.container)
     else:
         with Pool.connect(address.pool) as pool, pool.create_container(address.container):
