@@ -1,29 +1,23 @@
 // File systems in containers (daos_fs.h) for Python.
 #include "common.h"
 
+#include "base/errno_of.h"
 #include "base/not_copied.h"
 #include "stepstore/admin.h"
 
-#include <cerrno>
 #include <daos_fs.h>
 
 namespace stepstore::python {
 
 namespace {
 
-// The code of the store that says the same.
+// A code whose errno it is.
 int code_of(int number)
 {
-    switch (number) {
-    case EEXIST: return -DER_EXIST;
-    case EINVAL: return -DER_INVAL;
-    case ENOENT: return -DER_NONEXIST;
-    case ENOSPC: return -DER_NOSPACE;
-    case ENOTSUP: return -DER_NOTSUPPORTED;
-    case EPERM:
-    case EACCES: return -DER_NO_PERM;
-    default: return -DER_IO;
-    }
+    for (const int code : {DER_EXIST, DER_INVAL, DER_NONEXIST, DER_NOSPACE, DER_NOTSUPPORTED, DER_NO_PERM,
+                           DER_NOMEM, DER_TIMEDOUT, DER_BUSY})
+        if (errno_of(-code) == number) return -code;
+    return -DER_IO;
 }
 
 void require_done(int code)
