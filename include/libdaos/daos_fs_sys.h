@@ -60,7 +60,7 @@ int dfs_sys_symlink(dfs_sys_t* dfs_sys, const char* target, const char* path);
 int dfs_sys_mknod(dfs_sys_t* dfs_sys, const char* path, mode_t mode, daos_oclass_id_t cid,
                   daos_size_t chunk_size);
 int dfs_sys_mkdir(dfs_sys_t* dfs_sys, const char* dir, mode_t mode, daos_oclass_id_t cid);
-/* With the directories above it. What is there already is no error. */
+/* With the directories above it. A directory that is there already is no error. */
 int dfs_sys_mkdir_p(dfs_sys_t* dfs_sys, const char* dir_path, mode_t mode, daos_oclass_id_t cid);
 int dfs_sys_remove(dfs_sys_t* dfs_sys, const char* path, bool force, daos_obj_id_t* oid);
 /* EINVAL: it is of another kind than `mode`. */

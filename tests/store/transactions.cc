@@ -72,7 +72,7 @@ std::string named(const ObjectId& oid)
     return std::to_string(oid.lo) + " ";
 }
 
-// What is there: by name, the bytes.
+// The stored bytes, by name.
 using State = std::map<std::string, std::vector<std::byte>>;
 
 State state_of(Container& in, Epoch epoch = latest)

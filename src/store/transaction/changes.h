@@ -27,7 +27,7 @@ public:
     using Value = std::optional<OwnedBytes>; // nullopt: erased
     using All = std::map<OwnedBytes, Value, LessBytes>;
 
-    // What is returned is filled by the caller before the next call.
+    // The caller fills what this returns before the next call.
     MutableBytes put(Bytes key, std::size_t length) { return set(key, OwnedBytes(length)).emplace(length); }
     void erase(Bytes key) { set(key, std::nullopt).reset(); }
     const Value* find(Bytes key) const

@@ -76,9 +76,9 @@ bool Recorded::give(Bytes prefix, const Found& found, Entry& entry)
 bool Recorded::next(Entry& entry)
 {
     if (position_.empty()) return false;
-    OwnedBytes behind = position_;
-    behind.push_back({});
-    return give(within_, first_from(within_, std::move(behind)), entry);
+    OwnedBytes after = position_;
+    after.push_back({});
+    return give(within_, first_from(within_, std::move(after)), entry);
 }
 
 bool Recorded::previous(Entry& entry)
