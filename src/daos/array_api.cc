@@ -199,8 +199,9 @@ int daos_array_stat(daos_handle_t oh, daos_handle_t th, daos_array_stbuf_t* stbu
         require(stbuf, "stbuf");
         return [=, epoch = array->reading(th)] {
             array->run(epoch, [&](store::Container& in) {
-                stbuf->st_size = in.array_size(array->oid(), array->attributes(), epoch);
-                stbuf->st_max_epoch = in.last_update(array->oid(), epoch);
+                const store::ArrayStatus status = in.array_status(array->oid(), array->attributes(), epoch);
+                stbuf->st_size = status.cells;
+                stbuf->st_max_epoch = status.last_update;
             });
         };
     });

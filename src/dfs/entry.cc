@@ -12,15 +12,15 @@ namespace {
 constexpr std::size_t longest_attribute_key = DFS_MAX_XATTR_NAME + attribute_prefix.size();
 constexpr std::size_t keys_at_once = 64;
 
-std::string what_of(const char* verb, const Place& place)
+void require_done_with(const Place& place, int code, const char* verb)
 {
-    return std::string(verb) + " the entry " + quoted(std::string(place.name));
+    require_done(code, [&] { return std::string(verb) + " the entry " + quoted(std::string(place.name)); });
 }
 
 void require_entry(int code, const char* verb, const Place& place)
 {
     if (code == -DER_NONEXIST) fail(ENOENT, "there is no entry " + quoted(std::string(place.name)));
-    require_done(code, what_of(verb, place));
+    require_done_with(place, code, verb);
 }
 
 void fetch_link(daos_handle_t th, const Place& place, Entry& entry)
@@ -29,7 +29,7 @@ void fetch_link(daos_handle_t th, const Place& place, Entry& entry)
     Request request;
     request.single(link_akey, target.data(), target.size());
     const int code = request.fetch(place.directory, th, 0, place.name);
-    if (code != -DER_REC2BIG) require_done(code, what_of("reading the link of", place));
+    if (code != -DER_REC2BIG) require_done_with(place, code, "reading the link of");
     if (code != 0 || request.iods()[0].iod_size != entry.inode.size)
         fail(EIO, "the link " + quoted(std::string(place.name)) + " is damaged: its target has " +
                       std::to_string(request.iods()[0].iod_size) + " bytes, and its inode says " +
@@ -58,7 +58,7 @@ std::optional<Entry> fetch(daos_handle_t th, const Place& place, With with)
     if (wants_mark) request.single(mark_akey, mark.data(), mark.size());
     const int code = request.fetch(place.directory, th, DAOS_COND_DKEY_FETCH, place.name);
     if (code == -DER_NONEXIST) return std::nullopt;
-    require_done(code == -DER_REC2BIG || code == -DER_INVAL ? -DER_IO : code, what_of("reading", place));
+    require_done_with(place, code == -DER_REC2BIG || code == -DER_INVAL ? -DER_IO : code, "reading");
     Entry entry{.inode = decode(inode, request.filled(0), std::string(place.name)), .link = {}, .mark = {}};
     if (wants_mark && request.iods()[1].iod_size != 0)
         entry.mark = decode_mark(mark, request.iods()[1].iod_size, place.name);
@@ -91,7 +91,7 @@ bool put(const Place& place, const Entry& entry, std::span<const Attribute> attr
     const int code =
         request.update(place.directory, replaced ? DAOS_COND_DKEY_UPDATE : DAOS_COND_DKEY_INSERT, place.name);
     if (code == (replaced ? -DER_NONEXIST : -DER_EXIST)) return false;
-    require_done(code, what_of("writing", place));
+    require_done_with(place, code, "writing");
     return true;
 }
 
@@ -106,8 +106,7 @@ std::vector<Attribute> attributes(daos_handle_t th, const Place& place)
         each.value.resize(DFS_MAX_XATTR_LEN);
         Request request;
         request.single(each.name, each.value.data(), each.value.size());
-        require_done(request.fetch(place.directory, th, 0, place.name),
-                     what_of("reading attributes of", place));
+        require_done_with(place, request.fetch(place.directory, th, 0, place.name), "reading attributes of");
         each.value.resize(request.iods()[0].iod_size);
     }
     std::erase_if(found, [](const Attribute& each) { return each.value.empty(); }); // removed meanwhile
@@ -128,7 +127,7 @@ bool remove(const Place& place)
     daos_key_t key = key_of(place.name);
     const int code = daos_obj_punch_dkeys(place.directory, DAOS_TX_NONE, DAOS_COND_PUNCH, 1, &key, nullptr);
     if (code == -DER_NONEXIST) return false;
-    require_done(code, what_of("removing", place));
+    require_done_with(place, code, "removing");
     return true;
 }
 
@@ -151,7 +150,7 @@ bool change_mark(const Place& place, const Mark& mark)
     request.single(mark_akey, bytes.data(), encode_mark(mark, bytes));
     const int code = request.update(place.directory, DAOS_COND_AKEY_UPDATE, place.name);
     if (code == -DER_NONEXIST) return false;
-    require_done(code, what_of("renaming", place));
+    require_done_with(place, code, "renaming");
     return true;
 }
 
@@ -161,7 +160,7 @@ void clear_mark(const Place& place)
     daos_key_t akey = key_of(mark_akey);
     const int code =
         daos_obj_punch_akeys(place.directory, DAOS_TX_NONE, DAOS_COND_PUNCH, &key, 1, &akey, nullptr);
-    if (code != -DER_NONEXIST) require_done(code, what_of("renaming", place));
+    if (code != -DER_NONEXIST) require_done_with(place, code, "renaming");
 }
 
 bool has_entries(daos_handle_t th, daos_handle_t directory)

@@ -48,14 +48,13 @@ void fail(int number, const std::string& text)
     throw Failure{number};
 }
 
-void require_done(int code, const std::string& what)
+void fail_with(int code, const std::string& tried)
 {
-    if (code == 0) return;
     const char* said = stepstore_last_message();
     if (code == -DER_NOTSUPPORTED && std::strncmp(said, "daos_obj_", 9) == 0)
         fail(ENOTSUP,
-             what + ": " + said + "; a file system needs a pool that stores objects of dkeys and akeys");
-    fail(errno_of(code), what + ": " + (*said != '\0' ? said : d_errdesc(code)));
+             tried + ": " + said + "; a file system needs a pool that stores objects of dkeys and akeys");
+    fail(errno_of(code), tried + ": " + (*said != '\0' ? said : d_errdesc(code)));
 }
 
 void require(const void* pointer, const char* what)

@@ -6,6 +6,7 @@
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 
 namespace stepstore::dfs {
 
@@ -15,8 +16,19 @@ struct Failure {
 
 [[noreturn]] void fail(int number, const std::string& message);
 
-// Fails with the errno of a code of libdaos, and what that says of it. what: what was tried.
-void require_done(int code, const std::string& what);
+// Fails with the errno of a code of libdaos, and what that says of it.
+[[noreturn]] void fail_with(int code, const std::string& tried);
+
+// tried: what was tried, or a function that says it where that takes time.
+template <class Text>
+void require_done(int code, const Text& tried)
+{
+    if (code == 0) return;
+    if constexpr (std::is_invocable_v<const Text&>)
+        fail_with(code, tried());
+    else
+        fail_with(code, tried);
+}
 
 // EINVAL, with the name of what is NULL.
 void require(const void* pointer, const char* what);

@@ -59,7 +59,7 @@ int end_reading(void* argument, daos_event_t*, int code)
 void read(const ::dfs& fs, const dfs_obj& of, daos_array_iod_t ranges, d_sg_list_t& list,
           daos_size_t* read_size, daos_event_t* event)
 {
-    const std::string what = "reading " + quoted(of.at->name);
+    const auto what = [&] { return "reading " + quoted(of.at->name); };
     if (!event) {
         require_done(daos_array_read(of.handle.get(), fs.th, &ranges, &list, nullptr), what);
         *read_size = ranges.arr_nr_read;
@@ -85,7 +85,7 @@ void write(const dfs_obj& of, daos_array_iod_t ranges, d_sg_list_t& list, daos_e
 {
     if (event) require_done(daos_event_errno_rc(event), "writing");
     require_done(daos_array_write(of.handle.get(), DAOS_TX_NONE, &ranges, &list, event),
-                 "writing " + quoted(of.at->name));
+                 [&] { return "writing " + quoted(of.at->name); });
 }
 
 } // namespace

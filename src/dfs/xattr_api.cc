@@ -55,7 +55,8 @@ int dfs_setxattr(dfs_t* dfs, dfs_obj_t* obj, const char* name, const void* value
                                                                : 0;
         const int code =
             request.update(home.handle.get(), DAOS_COND_DKEY_UPDATE | DAOS_COND_PER_AKEY, home.name);
-        require_done(code, "setting the attribute " + quoted(name) + " of " + quoted(of.at->name));
+        require_done(code,
+                     [&] { return "setting the attribute " + quoted(name) + " of " + quoted(of.at->name); });
     });
 }
 
@@ -73,7 +74,8 @@ int dfs_getxattr(dfs_t* dfs, dfs_obj_t* obj, const char* name, void* value, daos
         const int code = request.fetch(home.handle.get(), fs.th, DAOS_COND_AKEY_FETCH, home.name);
         if (code == -DER_NONEXIST) fail(ENODATA, quoted(of.at->name) + " has no attribute " + quoted(name));
         if (code == -DER_REC2BIG) *size = request.iods()[0].iod_size;
-        require_done(code, "reading the attribute " + quoted(name) + " of " + quoted(of.at->name));
+        require_done(code,
+                     [&] { return "reading the attribute " + quoted(name) + " of " + quoted(of.at->name); });
         *size = request.iods()[0].iod_size;
     });
 }
@@ -90,7 +92,8 @@ int dfs_removexattr(dfs_t* dfs, dfs_obj_t* obj, const char* name)
         const int code = daos_obj_punch_akeys(home.handle.get(), DAOS_TX_NONE, DAOS_COND_PUNCH, &dkey, 1,
                                               &removed, nullptr);
         if (code == -DER_NONEXIST) fail(ENODATA, quoted(of.at->name) + " has no attribute " + quoted(name));
-        require_done(code, "removing the attribute " + quoted(name) + " of " + quoted(of.at->name));
+        require_done(code,
+                     [&] { return "removing the attribute " + quoted(name) + " of " + quoted(of.at->name); });
         const Changed changed;
         const Field fields[] = {
             {at::changed, &changed.time.tv_sec, sizeof changed.time.tv_sec},

@@ -202,6 +202,11 @@ KeyBuffer history_key(Bytes live_key, Epoch death);
 void retire(WriteTransaction& transaction, std::uint32_t container, const ContainerState& state,
             Bytes live_key, Bytes value, const Record* record, Epoch death, std::vector<ExtentRef>& released);
 
+// Calls `each` with the records of one object on one target that are visible at the epoch, until it returns
+// false.
+void for_each_visible(const ObjectAccess& object, unsigned target, ReadTransaction& transaction, Epoch epoch,
+                      FunctionRef<bool(const ParsedKey&, const Record&)> each);
+
 inline constexpr Epoch unknown_birth = 1; // of a damaged record: whatever snapshot there is may need it
 
 inline bool is_damage(const Error& error)

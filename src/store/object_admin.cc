@@ -9,10 +9,6 @@
 
 namespace stepstore::store {
 
-namespace {
-
-// Calls `each` with the records of one object on one target that are visible at the epoch, until it returns
-// false.
 void for_each_visible(const ObjectAccess& object, unsigned target, ReadTransaction& transaction, Epoch epoch,
                       FunctionRef<bool(const ParsedKey&, const Record&)> each)
 {
@@ -31,6 +27,8 @@ void for_each_visible(const ObjectAccess& object, unsigned target, ReadTransacti
         if (const char* reason = entries.damage_beside()) object.damaged_beside(target, "a record", reason);
     }
 }
+
+namespace {
 
 // Whether anything of the object is there at the epoch, on one target.
 bool holds_here(const ObjectAccess& object, unsigned target, ReadTransaction& transaction, Epoch epoch)

@@ -82,9 +82,18 @@ Epoch born_by(const ObjectAccess& object, const Removal& removal)
 
 // ---- batches
 
-// Retires up to `taken_at_once` records born by `epoch`, from `from` on. True when there are no more.
+// The record of the object's latest removal; its last one.
+bool is_latest_removal(const Entry& entry)
+{
+    return entry.key.size() == kind_prefix_size &&
+           entry.key.back() == std::byte{static_cast<std::uint8_t>(Kind::removal)};
+}
+
+enum class Batch : std::uint8_t { any, all_or_nothing };
+// Retires up to `taken_at_once` records of those born by then, from `from` on. True when there are no more.
 bool punch_batch(const ObjectAccess& object, unsigned target, WriteTransaction& transaction, Epoch epoch,
-                 std::vector<std::byte>& from, std::vector<ExtentRef>& released)
+                 Epoch born_by, std::vector<std::byte>& from, std::vector<ExtentRef>& released,
+                 Batch batch = Batch::any)
 {
     const ContainerState state = object.state(transaction, target);
     const KeyBuffer prefix = object_prefix(Space::live, object.container, object.oid);
@@ -97,11 +106,9 @@ bool punch_batch(const ObjectAccess& object, unsigned target, WriteTransaction& 
     bool more = transaction.seek_in(prefix.view(), from, entry);
     for (; more && keys.size() < taken_at_once;
          more = transaction.next(entry) && starts_with(entry.key, prefix.view())) {
-        // The record of the latest removal is the last one, and stays.
-        if (entry.key.size() != kind_prefix_size ||
-            entry.key.back() != std::byte{static_cast<std::uint8_t>(Kind::removal)})
-            keys.emplace_back(entry.key.begin(), entry.key.end());
+        if (!is_latest_removal(entry)) keys.emplace_back(entry.key.begin(), entry.key.end()); // that stays
     }
+    if (more && batch == Batch::all_or_nothing) return false;
     if (more) from.assign(entry.key.begin(), entry.key.end());
     bool removed = false;
     for (const auto& key : keys) {
@@ -113,7 +120,7 @@ bool punch_batch(const ObjectAccess& object, unsigned target, WriteTransaction& 
             from.assign(prefix.view().begin(), prefix.view().end());
             return false;
         }
-        if (!damaged && record.birth > epoch) continue; // written after the punch began
+        if (!damaged && record.birth > born_by) continue; // written after the punch began
         // A damaged record goes too: this is how one gets rid of it. Its extent, if any, is found by check.
         retire(transaction, object.container, state, key, value, damaged ? nullptr : &record, epoch,
                released);
@@ -183,22 +190,22 @@ void punch_target(const ObjectAccess& object, unsigned index, Epoch epoch, bool 
     Target& target = object.target(index);
     const KeyBuffer prefix = object_prefix(Space::live, object.container, object.oid);
     const bool given = epoch != 0;
-    write_in_batches(object.core, index, prefix,
-                     [&](WriteTransaction& transaction, auto& from, auto& released) {
-                         // One for all batches: what is written after the first one stays.
-                         const bool first = equal(from, prefix.view());
-                         if (first && !given) epoch = object.core.storage().next_epoch();
-                         const bool done = punch_batch(object, index, transaction, epoch, from, released);
-                         if (!alone) return done;
-                         const Removal removal{.epoch = epoch, .whole = true, .from = {}};
-                         const ContainerState state = object.state(transaction, index);
-                         if (!done && first)
-                             note_removal(object, transaction, state, epoch, released, Note::set, &removal);
-                         else if (done && going_on(object, index, transaction))
-                             note_removal(object, transaction, state, object.core.storage().next_epoch(),
-                                          released, Note::dropped);
-                         return done;
-                     });
+    write_in_batches(
+        object.core, index, prefix, [&](WriteTransaction& transaction, auto& from, auto& released) {
+            // One for all batches: what is written after the first one stays.
+            const bool first = equal(from, prefix.view());
+            if (first && !given) epoch = object.core.storage().next_epoch();
+            const bool done = punch_batch(object, index, transaction, epoch, epoch, from, released);
+            if (!alone) return done;
+            const Removal removal{.epoch = epoch, .whole = true, .from = {}};
+            const ContainerState state = object.state(transaction, index);
+            if (!done && first)
+                note_removal(object, transaction, state, epoch, released, Note::set, &removal);
+            else if (done && going_on(object, index, transaction))
+                note_removal(object, transaction, state, object.core.storage().next_epoch(), released,
+                             Note::dropped);
+            return done;
+        });
     target.count({1, 0, 0, 0});
 }
 
@@ -211,21 +218,61 @@ void punch_groups(const ObjectAccess& object, Epoch epoch, bool alone)
     }
 }
 
-// Whether readers could take a part of the object for all: it is an array.
-bool has_extents(const ObjectAccess& object)
+// What an object has on its targets. Readers could take a part of an array for all of it.
+struct Held {
+    std::vector<unsigned> groups; // with records, except of the latest removal; not looked for on a network
+    bool extents = false;
+    bool unfinished_removal = false;
+
+    bool goes_in_steps() const { return extents || unfinished_removal; }
+};
+
+Held held_by(const ObjectAccess& object)
 {
+    const KeyBuffer all = object_prefix(Space::live, object.container, object.oid);
     const KeyBuffer extents = object.prefix(Space::live, Kind::array);
+    const bool local = object.target(0).network() == nullptr;
+    Held held;
     for (unsigned group = 0; group < object.placement.groups(); ++group) {
-        const bool any = look_at_copies(object, group, [&](unsigned index, ReadTransaction& transaction) {
-            if (transaction.network() == nullptr) // where there may be a note of a transaction
-                object.require_epoch(transaction, index, latest);
+        if (!local && held.goes_in_steps()) break;
+        struct Here {
+            bool any, extents, unfinished_removal;
+        };
+        const auto look = [&](unsigned index, ReadTransaction& transaction) {
+            Here here{};
+            here.unfinished_removal = group == 0 && going_on(object, index, transaction);
             Entry entry;
-            return (group == 0 && going_on(object, index, transaction)) ||
-                   transaction.seek_in(extents.view(), extents.view(), entry);
-        });
-        if (any) return true;
+            here.extents = transaction.seek_in(extents.view(), extents.view(), entry);
+            if (!local) return here;
+            object.require_epoch(transaction, index, latest); // there may be a note of a transaction
+            Entries entries(transaction, all.view(), all.view());
+            here.any = here.extents || (entries.next(entry) && !is_latest_removal(entry)) ||
+                       entries.damage_beside() != nullptr;
+            return here;
+        };
+        const Here here = look_at_copies(object, group, look);
+        if (here.any) held.groups.push_back(group);
+        held.extents = held.extents || here.extents;
+        held.unfinished_removal = held.unfinished_removal || here.unfinished_removal;
     }
-    return false;
+    return held;
+}
+
+// An object whose records all lie in one group of one target: a small file. They go in one transaction, so no
+// reader sees a part, and there is no note. False: they are too many for that. born_by: from before the look
+// at the other targets. What was written since stays on all of them.
+bool punch_one_target(const ObjectAccess& object, unsigned index, Epoch born_by)
+{
+    Target& target = object.target(index);
+    bool done = false;
+    write_in_batches(object.core, index, object_prefix(Space::live, object.container, object.oid),
+                     [&](WriteTransaction& transaction, auto& from, auto& released) {
+                         done = punch_batch(object, index, transaction, object.core.storage().next_epoch(),
+                                            born_by, from, released, Batch::all_or_nothing);
+                         return true;
+                     });
+    if (done) target.count({1, 0, 0, 0});
+    return done;
 }
 
 // ---- sizes
@@ -395,7 +442,16 @@ void VersionedContainer::punch(const ObjectId& oid)
     const ObjectAccess object(pool_->core(), id_, oid, *opened_);
     if (on_one_target(object)) return punch_groups(object, 0, true);
     Removal removal{.epoch = 0, .whole = true, .from = {}};
-    const bool noted = has_extents(object);
+    const bool local = object.target(0).network() == nullptr;
+    const Epoch before = local ? object.core.storage().next_epoch() : 0;
+    const Held held = held_by(object);
+    if (local && !held.unfinished_removal) {
+        if (held.groups.empty()) return;
+        const ReplicaSet set = object.placement.group(held.groups.front());
+        if (held.groups.size() == 1 && set.count == 1 && punch_one_target(object, set.targets[0], before))
+            return;
+    }
+    const bool noted = held.goes_in_steps();
     if (noted) begin(object, removal);
     punch_groups(object, born_by(object, removal), false);
     if (noted) end(object, removal);

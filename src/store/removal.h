@@ -7,8 +7,9 @@
 // 2. The records go, target by target.
 // 3. The note goes. Like any other record, this one has versions, so a snapshot keeps the note that was
 //    there.
-// If one transaction on one target does it all, there is no note. If it is the first of several, it makes the
-// note itself, and the last one takes it away.
+// If one transaction on one target does it all, there is no note. So it is with a small file in a local pool,
+// of which the other targets have nothing. If all is on one target, but takes several transactions, the first
+// one makes the note itself, and the last one takes it away.
 //
 // Reading. A read that got all the bytes it asked for is right: each was there. Another one has met a hole.
 // Only then it looks for the end of the array and for the note (end_of_array), later than at the bytes.
@@ -70,6 +71,7 @@ void note_removal(const ObjectAccess& object, WriteTransaction& transaction, con
 // Where the array ends at the epoch; with a removal that goes on, where it will end.
 struct ArrayEnd {
     std::uint64_t bytes = 0;
+    Epoch last_update = 0; // of what was looked at
     std::optional<Removal> removal;
 };
 ArrayEnd end_of_array(const ObjectAccess& object, const ArrayShape& shape, Epoch epoch);

@@ -178,6 +178,11 @@ struct ArrayAttributes {
     std::uint64_t chunk_size = 1 << 20; // cells: a chunk is one dkey and so lies on one target
 };
 
+struct ArrayStatus {
+    std::uint64_t cells = 0;
+    Epoch last_update = 0; // 0: never written
+};
+
 // A range of cells of an array.
 struct Range {
     std::uint64_t index = 0;
@@ -360,6 +365,9 @@ public:
                                   Ends ends = Ends::told) = 0;
     // Cells.
     virtual std::uint64_t array_size(const ObjectId& oid, const ArrayAttributes& attributes,
+                                     Epoch epoch = latest) = 0;
+    // With the epoch of its latest write: it walks over the array's records.
+    virtual ArrayStatus array_status(const ObjectId& oid, const ArrayAttributes& attributes,
                                      Epoch epoch = latest) = 0;
     virtual void array_set_size(const ObjectId& oid, const ArrayAttributes& attributes,
                                 std::uint64_t cells) = 0;

@@ -329,6 +329,78 @@ TEST_P(Removed, AWriteOrARepairFinishesWhatAKilledProcessLeft)
     EXPECT_GT(finished, 5);
 }
 
+// Of an object that has records on one target alone, such as a small file.
+TEST_P(Removed, WhatLiesOnOneTargetGoesInOneCommit)
+{
+    const bool is_spread = GetParam().object_class == class_sx;
+    for (std::uint64_t chunk = 0; chunk < 6; ++chunk) {
+        const ObjectId small = array_object(100 + chunk, GetParam().object_class);
+        write_cells(*container, small, shape, chunk * shape.chunk_size, Bytes(content).first(piece));
+        const Epoch snapshot = container->create_snapshot("");
+        int commits = 0;
+        after_commit = [&] { ++commits; };
+        container->punch(small);
+        if (is_spread) {
+            EXPECT_EQ(commits, 1) << "chunk " << chunk;
+        }
+        EXPECT_EQ(container->array_size(small, shape), 0U);
+        EXPECT_EQ(container->array_size(small, shape, snapshot), chunk * shape.chunk_size + piece);
+        EXPECT_TRUE(std::ranges::equal(
+            read_cells(*container, small, shape, chunk * shape.chunk_size, piece, snapshot),
+            Bytes(content).first(piece)));
+        commits = 0;
+        container->punch(small); // of nothing
+        if (is_spread) {
+            EXPECT_EQ(commits, 0);
+        }
+        write_cells(*container, small, shape, chunk * shape.chunk_size, Bytes(content).first(1));
+        EXPECT_EQ(container->array_size(small, shape), chunk * shape.chunk_size + 1);
+        after_commit = nullptr;
+    }
+}
+
+TEST_P(Removed, WhatLiesOnOneTargetInTooManyRecordsIsThereOrGone)
+{
+    constexpr ArrayAttributes one_chunk{1, 1 << 20};
+    const ObjectId many = array_object(200, GetParam().object_class);
+    for (std::uint64_t n = 0; n < pieces; ++n)
+        write_cells(*container, many, one_chunk, n * piece, Bytes(content).subspan(n * piece, piece));
+    int commits = 0;
+    after_commit = [&] {
+        ++commits;
+        const std::uint64_t size = container->array_size(many, one_chunk);
+        EXPECT_TRUE(size == cells || size == 0) << size;
+        ReadResult result;
+        const auto bytes = read_cells(*container, many, one_chunk, 0, cells, latest, &result);
+        EXPECT_TRUE(result.cells_short == cells || (result.cells_short == 0 && bytes == content));
+    };
+    container->punch(many);
+    after_commit = nullptr;
+    EXPECT_GT(commits, 1);
+    EXPECT_EQ(container->array_size(many, one_chunk), 0U);
+}
+
+TEST_P(Removed, TheStatusIsTheSizeAndTheLatestWrite)
+{
+    const auto expect_same = [&](Epoch epoch) {
+        const ArrayStatus status = container->array_status(oid(), shape, epoch);
+        EXPECT_EQ(status.cells, container->array_size(oid(), shape, epoch));
+        EXPECT_EQ(status.last_update, container->last_update(oid(), epoch));
+    };
+    expect_same(latest);
+    const Epoch whole = container->create_snapshot("");
+    after_commit = [&] { expect_same(latest); };
+    container->array_set_size(oid(), shape, cells / 2);
+    after_commit = nullptr;
+    write_cells(*container, oid(), shape, 70, Bytes(content).first(1));
+    for (const Epoch epoch : {latest, whole})
+        expect_same(epoch);
+    container->punch(oid());
+    for (const Epoch epoch : {latest, whole})
+        expect_same(epoch);
+    EXPECT_EQ(container->array_status(oid(), shape, whole).cells, cells);
+}
+
 // ---- on every back end, at whatever moments come
 
 class RemovedMeanwhile : public StoreTest {};

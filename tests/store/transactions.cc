@@ -1,15 +1,21 @@
 // Transactions on several targets, looked at and killed after every commit that they consist of.
+#include "stepstore/printable.h"
 #include "store/builtin.h"
+#include "store/keys.h"
+#include "store/transaction/changes.h"
 #include "support/forwarding.h"
 #include "support/processes.h"
 #include "support/store_fixture.h"
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <random>
+#include <set>
 #include <thread>
 
 namespace stepstore::testing {
@@ -253,6 +259,125 @@ TEST_P(Killed, OthersSeeAllOrNothingAtEveryCommit)
     EXPECT_GE(looks, 2 * static_cast<int>(targets));
     EXPECT_EQ(state_of(*container), after);
     EXPECT_EQ(Pool::check(path, {}).reclaimable_bytes, 0U);
+}
+
+// ---- damage
+
+struct Stored {
+    unsigned target;
+    OwnedBytes key, value;
+};
+
+// What a transaction on several targets has left on them, and the container's marks.
+std::vector<Stored> left_on_targets(const std::string& path)
+{
+    std::vector<Stored> all;
+    auto storage = lmdb::backend().open(path);
+    for (unsigned index = 0; index < storage->targets(); ++index)
+        storage->target(index).read([&](ReadTransaction& transaction) {
+            for (const Space space : {Space::container, Space::undo, Space::decision}) {
+                const KeyBuffer prefix(space);
+                Entry entry;
+                for (bool more = transaction.seek(prefix.view(), entry);
+                     more && starts_with(entry.key, prefix.view()); more = transaction.next(entry))
+                    all.push_back({index, owned(entry.key), owned(entry.value)});
+            }
+        });
+    return all;
+}
+
+// The stored value of a name is one of its two, or was said to be damaged. Gives how many were.
+int damaged_values(Container& in, const State& before, const State& after)
+{
+    int damaged = 0;
+    std::set<std::string> names;
+    for (const State* state : {&before, &after})
+        for (const auto& [name, value] : *state)
+            names.insert(name);
+    const auto one_of_both = [&](const std::string& name, const std::optional<OwnedBytes>& found) {
+        return std::ranges::any_of(std::array{&before, &after}, [&](const State* state) {
+            const auto known = state->find(name);
+            return known == state->end() ? !found : found == known->second;
+        });
+    };
+    for (const std::string& name : names) {
+        const ObjectId oid = name.starts_with(named(values)) ? values : copies;
+        if (!name.starts_with(named(oid))) continue; // arrays may have a part of each
+        try {
+            EXPECT_TRUE(one_of_both(name, kv_read(in, oid, as_bytes(name.substr(named(oid).size())))))
+                << name;
+        } catch (const Error& error) {
+            EXPECT_EQ(error.code(), -DER_CSUM) << error.what();
+            ++damaged;
+        }
+    }
+    return damaged;
+}
+
+TEST_P(Killed, ADamagedNoteCopyOrDecisionIsSaidAndNoStateIsMixed)
+{
+    if (std::get<1>(GetParam()) == Durability::power) GTEST_SKIP() << "damage does not depend on it";
+    std::mt19937 random(11);
+    int refused = 0, tries = 0;
+    for (int point = 2; point <= 16; point += 2) { // after each commit, until the end
+        begin_again();
+        const int end = run_in_child([&] {
+            auto container = Pool::open(path, Access::read_write)->open_container("test");
+            int commits = 0;
+            at_commit = [&] {
+                if (++commits == point) kill(getpid(), SIGKILL);
+            };
+            transact(*container);
+            return 0;
+        });
+        if (end == 0) break;
+        const std::string killed = path + ".killed.watched";
+        std::filesystem::copy(path, killed, std::filesystem::copy_options::recursive);
+        const auto records = left_on_targets(killed);
+        for (const Stored& one : records) {
+            const bool is_copy = one.key[0] == static_cast<std::byte>(Space::undo);
+            if (is_copy && random() % 24 != 0) continue; // there are many
+            for (const bool of_key : {false, true}) {
+                std::filesystem::remove_all(path);
+                std::filesystem::copy(killed, path, std::filesystem::copy_options::recursive);
+                Stored changed = one;
+                OwnedBytes& bytes = of_key ? changed.key : changed.value;
+                // A key's last byte: on the medium a damaged record stays beside its place.
+                const std::size_t at = of_key ? bytes.size() - 1 : random() % bytes.size();
+                bytes[at] ^= static_cast<std::byte>(1U << random() % 8);
+                lmdb::backend().open(path)->target(one.target).write([&](WriteTransaction& transaction) {
+                    transaction.erase(one.key);
+                    transaction.put(changed.key, changed.value);
+                });
+                ++tries;
+                const auto told = [&] {
+                    return "point " + std::to_string(point) + ", target " + std::to_string(one.target) +
+                           ", byte " + std::to_string(at) + (of_key ? " of the key " : " of ") +
+                           printable(as_text(one.key));
+                };
+                try {
+                    sees_all(path, before, after);
+                } catch (const Error& error) {
+                    EXPECT_EQ(error.code(), -DER_CSUM) << error.what();
+                    EXPECT_NE(std::string(error.what()).find("target"), std::string::npos) << error.what();
+                    ++refused;
+                }
+                EXPECT_TRUE(Pool::check(path, {}).damaged()) << told();
+                CheckOptions repair;
+                repair.repair = true;
+                Pool::check(path, repair);
+                {
+                    auto pool = Pool::open(path, Access::read_write);
+                    auto in = pool->open_container("test");
+                    damaged_values(*in, before, after);
+                }
+                if (::testing::Test::HasFailure()) FAIL() << told();
+            }
+        }
+        std::filesystem::remove_all(killed);
+    }
+    EXPECT_GT(refused, 0);
+    std::printf("%d damages, %d readings refused\n", tries, refused);
 }
 
 // A medium that fails at each of the commits.

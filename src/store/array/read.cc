@@ -34,13 +34,25 @@ void expect_latest_removal(const ObjectAccess& object, ReadTransaction& transact
     transaction.expect_from(versions.view(), from.view(), 1);
 }
 
+// Where what a removal takes begins, in bytes of the whole array.
+std::uint64_t start_of(const std::optional<Removal>& removal, const ArrayShape& shape)
+{
+    return removal ? removal->from.chunk * shape.chunk + removal->from.offset : 0;
+}
+
+// Whether an extent's last byte stays when the removal is done.
+bool is_left(const std::optional<Removal>& removal, const ParsedKey& parsed, const Record& record)
+{
+    return !removal || removal->left_of(parsed.chunk, record.birth) >= parsed.end;
+}
+
 // The end of the array at `epoch` on one target, in bytes of the whole array; 0: nothing there. removal: when
 // it is done.
 std::uint64_t end_on_target(const ObjectAccess& object, unsigned target, ReadTransaction& transaction,
                             const ArrayShape& shape, Epoch epoch, const std::optional<Removal>& removal)
 {
     object.require_epoch(transaction, target, epoch);
-    std::uint64_t end = removal ? removal->from.chunk * shape.chunk + removal->from.offset : 0;
+    std::uint64_t end = start_of(removal, shape);
     for (const Space space : {Space::live, Space::history}) {
         if (space == Space::history && epoch == latest) break;
         const KeyBuffer prefix = object.prefix(space, Kind::array);
@@ -65,8 +77,7 @@ std::uint64_t end_on_target(const ObjectAccess& object, unsigned target, ReadTra
             Record record;
             const char* reason = parse_entry(entry, parsed, record);
             if (reason != nullptr) object.damaged(target, "the last extent", reason);
-            found = visible_at(parsed, record, epoch) &&
-                    (!removal || removal->left_of(parsed.chunk, record.birth) >= parsed.end);
+            found = visible_at(parsed, record, epoch) && is_left(removal, parsed, record);
             if (found) end = std::max(end, parsed.chunk * shape.chunk + parsed.end);
         }
         if (found || !more) continue;
@@ -75,56 +86,78 @@ std::uint64_t end_on_target(const ObjectAccess& object, unsigned target, ReadTra
     return end;
 }
 
+// What `look` finds of all groups, where a removal that takes several transactions shows as done. `look` is
+// called with a target and such a removal. Ends are compared: the greatest counts.
+template <class Look>
+ArrayEnd look_at_groups(const ObjectAccess& object, Epoch epoch, Look look)
+{
+    const unsigned groups = object.placement.groups();
+    const bool fixed = epoch != latest; // what a snapshot has does not change, so all is looked at together
+    std::vector<ArrayEnd> ends(groups);
+    for (LatestRemoval known;;) {
+        LatestRemoval now;
+        const auto look_at = [&](unsigned group) {
+            ends[group] = look_at_copies(object, group, [&](unsigned index, ReadTransaction& transaction) {
+                object.expect_epoch(transaction, epoch);
+                if (group == 0) {
+                    expect_latest_removal(object, transaction, epoch);
+                    now = latest_removal(object, index, transaction, epoch);
+                }
+                // One group: the same moment shows both.
+                return look(index, transaction, groups == 1 ? now.going_on : known.going_on);
+            });
+        };
+        const unsigned first = fixed ? 0 : 1; // the first group's record is looked at last (removal.h)
+        object.target(0).at_once(groups - first,
+                                 [&](std::size_t i) { look_at(static_cast<unsigned>(i) + first); });
+        if (!fixed) look_at(0);
+        const bool same = groups == 1 || (fixed ? now.going_on.has_value() == known.going_on.has_value()
+                                                : now.birth == known.birth);
+        if (same) {
+            ArrayEnd all{0, 0, groups == 1 ? now.going_on : known.going_on};
+            for (const ArrayEnd& one : ends) {
+                all.bytes = std::max(all.bytes, one.bytes);
+                all.last_update = std::max(all.last_update, one.last_update);
+            }
+            return all;
+        }
+        known = now;
+    }
+}
+
 } // namespace
 
 ArrayEnd end_of_array(const ObjectAccess& object, const ArrayShape& shape, Epoch epoch)
 {
-    const unsigned groups = object.placement.groups();
-    const auto end_here = [&](unsigned index, ReadTransaction& transaction,
-                              const std::optional<Removal>& removal) {
-        object.target(index).count({0, 1, 0, 0});
-        return end_on_target(object, index, transaction, shape, epoch, removal);
-    };
-    if (groups == 1) { // one moment shows both
-        return look_at_copies(object, 0, [&](unsigned index, ReadTransaction& transaction) {
-            expect_latest_removal(object, transaction, epoch);
+    return look_at_groups(
+        object, epoch, [&](unsigned index, ReadTransaction& transaction, const auto& removal) {
             expect_end(object, transaction, epoch);
-            ArrayEnd end;
-            end.removal = latest_removal(object, index, transaction, epoch).going_on;
-            end.bytes = end_here(index, transaction, end.removal);
-            return end;
+            object.target(index).count({0, 1, 0, 0});
+            return ArrayEnd{end_on_target(object, index, transaction, shape, epoch, removal), 0, {}};
         });
-    }
-    const auto look_at_removal = [&] {
-        return look_at_copies(object, 0, [&](unsigned index, ReadTransaction& transaction) {
-            object.expect_epoch(transaction, epoch);
-            expect_latest_removal(object, transaction, epoch);
-            object.require_epoch(transaction, index, epoch);
-            return latest_removal(object, index, transaction, epoch);
-        });
+}
+
+ArrayStatus VersionedContainer::array_status(const ObjectId& oid, const ArrayAttributes& attributes,
+                                             Epoch epoch)
+{
+    const ObjectAccess object(pool_->core(), id_, oid, *opened_);
+    const ArrayShape shape(object, attributes);
+    const auto look = [&](unsigned index, ReadTransaction& transaction,
+                          const std::optional<Removal>& removal) {
+        object.require_epoch(transaction, index, epoch);
+        ArrayEnd here{start_of(removal, shape), 0, {}};
+        for_each_visible(object, index, transaction, epoch,
+                         [&](const ParsedKey& parsed, const Record& record) {
+                             here.last_update = std::max(here.last_update, record.birth);
+                             if (parsed.kind == Kind::array && is_left(removal, parsed, record))
+                                 here.bytes = std::max(here.bytes, parsed.chunk * shape.chunk + parsed.end);
+                             return true;
+                         });
+        object.target(index).count({0, 1, 0, 0});
+        return here;
     };
-    const bool fixed =
-        epoch != latest; // what a snapshot has does not change, so it is looked at with the rest
-    std::vector<std::uint64_t> ends(groups);
-    for (LatestRemoval known;;) {
-        LatestRemoval now;
-        object.target(0).at_once(groups + (fixed ? 1 : 0), [&](std::size_t group) {
-            if (group == groups) {
-                now = look_at_removal();
-                return;
-            }
-            const auto look = [&](unsigned index, ReadTransaction& transaction) {
-                expect_end(object, transaction, epoch);
-                return end_here(index, transaction, known.going_on);
-            };
-            ends[group] = look_at_copies(object, static_cast<unsigned>(group), look);
-        });
-        if (!fixed) now = look_at_removal();
-        const bool same =
-            fixed ? now.going_on.has_value() == known.going_on.has_value() : now.birth == known.birth;
-        if (same) return {*std::ranges::max_element(ends), known.going_on};
-        known = now;
-    }
+    const ArrayEnd found = look_at_groups(object, epoch, look);
+    return {found.bytes / shape.cell, found.last_update};
 }
 
 ReadResult VersionedContainer::array_read(const ObjectId& oid, const ArrayAttributes& attributes,

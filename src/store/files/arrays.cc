@@ -248,6 +248,11 @@ std::uint64_t FilesContainer::array_size(const ObjectId& oid, const ArrayAttribu
     return opened ? fresh_size_of(opened->fd.get(), named(oid)) / attributes.cell_size : 0;
 }
 
+ArrayStatus FilesContainer::array_status(const ObjectId& oid, const ArrayAttributes& attributes, Epoch epoch)
+{
+    return {array_size(oid, attributes, epoch), last_update(oid, epoch)};
+}
+
 void FilesContainer::array_set_size(const ObjectId& oid, const ArrayAttributes& attributes,
                                     std::uint64_t cells)
 {

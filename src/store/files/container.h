@@ -66,6 +66,7 @@ public:
                           std::span<const Range> ranges, std::span<const MutableBytes> memory, Epoch epoch,
                           Verify verify, Ends ends) override;
     std::uint64_t array_size(const ObjectId& oid, const ArrayAttributes& attributes, Epoch epoch) override;
+    ArrayStatus array_status(const ObjectId& oid, const ArrayAttributes& attributes, Epoch epoch) override;
     void array_set_size(const ObjectId& oid, const ArrayAttributes& attributes, std::uint64_t cells) override;
     void array_punch(const ObjectId& oid, const ArrayAttributes& attributes,
                      std::span<const Range> ranges) override;

@@ -72,13 +72,13 @@ std::optional<std::vector<unsigned>> decision_on(ReadTransaction& leader, PoolCo
                                                  std::uint32_t container, const PendingNote& note)
 {
     Bytes body;
-    if (!get_sealed(leader, decision_key(container, note).view(), body, "pool " + core.path()))
-        return std::nullopt;
+    const std::string where = "pool " + core.path() + ", target " + std::to_string(note.leader);
+    if (!get_sealed(leader, decision_key(container, note).view(), body, where)) return std::nullopt;
     std::vector<unsigned> others;
     for (; body.size() >= 8; body = body.subspan(8)) {
         const auto other = load_little<std::uint64_t>(body.data());
         if (other >= core.storage().targets())
-            fail_damaged("pool " + core.path() + ": a decision is damaged");
+            fail_damaged(where + ": the decision of a transaction is damaged");
         others.push_back(static_cast<unsigned>(other));
     }
     return others;
