@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <deque>
 #include <utility>
 #include <vector>
 
@@ -97,7 +98,8 @@ const Library& Library::ours()
 
 void Library::replace_ours(Library library)
 {
-    replacement = new Library(std::move(library));
+    static auto& all = *new std::deque<Library>(); // what is open goes on with its own
+    replacement = &all.emplace_back(std::move(library));
 }
 
 void Library::restore_ours()
