@@ -47,7 +47,7 @@ int dfs_sys_setattr(dfs_sys_t* dfs_sys, const char* path, struct stat* stbuf, in
 int dfs_sys_utimens(dfs_sys_t* dfs_sys, const char* path, const struct timespec times[2], int flags);
 int dfs_sys_stat(dfs_sys_t* dfs_sys, const char* path, int flags, struct stat* stbuf);
 
-/* ERANGE: the room is too small; *size tells what is needed. */
+/* ERANGE: the room is too small, also if there is none; *size tells what is needed. */
 int dfs_sys_listxattr(dfs_sys_t* dfs_sys, const char* path, char* list, daos_size_t* size, int flags);
 int dfs_sys_getxattr(dfs_sys_t* dfs_sys, const char* path, const char* name, void* value, daos_size_t* size,
                      int flags);

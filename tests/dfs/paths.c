@@ -89,6 +89,12 @@ static void objects(void)
     CHECK_EQUAL(size, 5);
     CHECK_DONE(dfs_sys_getxattr(sys, "/link/f", "name", text, &size, 0));
     CHECK(size == 5 && memcmp(text, "value", 5) == 0);
+    size = 0;
+    CHECK_ERRNO(dfs_sys_getxattr(sys, "/d/f", "name", NULL, &size, 0), ERANGE);
+    CHECK_EQUAL(size, 5);
+    size = 0;
+    CHECK_ERRNO(dfs_sys_listxattr(sys, "/d/f", NULL, &size, 0), ERANGE);
+    CHECK_EQUAL(size, 5);
     size = 4;
     CHECK_ERRNO(dfs_sys_listxattr(sys, "/d/f", text, &size, 0), ERANGE);
     CHECK_EQUAL(size, 5);
