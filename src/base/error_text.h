@@ -18,10 +18,10 @@ inline ErrorText text_of_error(int code)
     case DER_SUCCESS:
         return {"DER_SUCCESS", "success"};
         // clang-format off
-#define STEPSTORE_CASE(name, value, text) case -(value): return {#name, text};
+#define STEPSTORE_CASE(with, name, value, text) case -(value): return {#name, text};
         // clang-format on
-        DAOS_COMMON_ERRORS(STEPSTORE_CASE)
-        DAOS_STORAGE_ERRORS(STEPSTORE_CASE)
+        DAOS_COMMON_ERRORS(STEPSTORE_CASE, )
+        DAOS_STORAGE_ERRORS(STEPSTORE_CASE, )
 #undef STEPSTORE_CASE
     default: return {"DER_UNKNOWN", "an unknown error code"};
     }

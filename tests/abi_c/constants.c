@@ -178,12 +178,23 @@ IS(DAOS_COND_KEY_REMOVE, 1) IS(DAOS_ARRAY_LIST_IO_LIMIT, 16384) IS(DAOS_ARRAY_RG
     /* clang-format on */
 };
 
-#define ERROR_IS(name, value, text) _Static_assert(name == (value), #name);
-DAOS_COMMON_ERRORS(ERROR_IS)
-DAOS_STORAGE_ERRORS(ERROR_IS)
+#define ERROR_IS(with, name, value, text) _Static_assert(name == (value), #name);
+DAOS_COMMON_ERRORS(ERROR_IS, )
+DAOS_STORAGE_ERRORS(ERROR_IS, )
+
+/* As programs make a table of their own. */
+struct own {
+    int value;
+    char const* name;
+};
+#define OWN(name, text) {name, #name},
+static struct own const own[] = {D_FOREACH_GURT_ERR(OWN) D_FOREACH_DAOS_ERR(OWN)};
 
 int main(void)
 {
+    CHECK_EQUAL(sizeof own / sizeof *own, sizeof errors / sizeof *errors);
+    for (unsigned i = 0; i < sizeof own / sizeof *own; ++i)
+        CHECK(own[i].value == errors[i].value && strcmp(own[i].name, errors[i].name) == 0);
     unsigned const count = sizeof errors / sizeof *errors;
     for (unsigned i = 0; i < count; ++i) {
         CHECK(strcmp(d_errstr(-errors[i].value), errors[i].name) == 0);

@@ -6,6 +6,7 @@
 #include <gurt/debug.h>
 #include <gurt/list.h>
 #include <gurt/types.h>
+#include <unistd.h>
 
 struct item {
     int number;
@@ -226,12 +227,31 @@ static void environment(void)
     CHECK(!d_isenv_def(name));
 }
 
+/* A message with a code, and with the code's name after it. */
+static void messages(void)
+{
+    char text[200] = "";
+    int const kept = dup(STDERR_FILENO);
+    FILE* file = tmpfile();
+    CHECK(kept >= 0 && file != NULL && dup2(fileno(file), STDERR_FILENO) >= 0);
+    DL_WARN(-DER_BUSY, "not shown, %d", 1);
+    DL_ERROR(-DER_NONEXIST, "opening %s", "it");
+    CHECK(dup2(kept, STDERR_FILENO) >= 0);
+    rewind(file);
+    text[fread(text, 1, sizeof text - 1, file)] = 0;
+    CHECK(strstr(text, "opening it: DER_NONEXIST(-1005): '") != NULL);
+    CHECK(strstr(text, "not shown") == NULL);
+    fclose(file);
+    close(kept);
+}
+
 int main(void)
 {
     lists();
     memory();
     ranks();
     environment();
+    messages();
     D_INFO("not shown\n");
     D_ERROR("shown, once: %d", 1);
     return 0;

@@ -30,6 +30,10 @@ void d_log_message(int severity, const char* file, int line, const char* functio
 #define D_WARN(...) D_LOG_AT(D_LOG_WARN, __VA_ARGS__)
 #define D_NOTE(...) D_LOG_AT(D_LOG_NOTE, __VA_ARGS__)
 #define D_INFO(...) D_LOG_AT(D_LOG_INFO, __VA_ARGS__)
+/* A message and the code after it. */
+#define DL_ERROR(code, format, ...) D_ERROR(format ": " DF_RC "\n", ##__VA_ARGS__, DP_RC(code))
+#define DL_WARN(code, format, ...) D_WARN(format ": " DF_RC "\n", ##__VA_ARGS__, DP_RC(code))
+#define DL_INFO(code, format, ...) D_INFO(format ": " DF_RC "\n", ##__VA_ARGS__, DP_RC(code))
 /* mask: the part of DAOS that a message is of; not looked at. */
 #define D_DEBUG(mask, ...) D_LOG_AT(D_LOG_DEBUG, __VA_ARGS__)
 #define D_PRINT(...) (fprintf(stdout, __VA_ARGS__), fflush(stdout))
