@@ -43,8 +43,9 @@ int daos_cont_create(daos_handle_t poh, uuid_t* uuid, daos_prop_t* cont_prop, da
 int daos_cont_create_with_label(daos_handle_t poh, const char* label, daos_prop_t* cont_prop, uuid_t* uuid,
                                 daos_event_t* ev);
 
-/* cont: a label or a UUID as text. info: optional. On a pool connected for reading a container also opens
- * with DAOS_COO_RW; then updates give -DER_NO_PERM. -DER_NONEXIST: no such container. */
+/* cont: a label or a UUID as text. info: optional. The rights of the container count, also if its pool was
+ * connected for reading. A container of a pool whose files can only be read opens with DAOS_COO_RW too; then
+ * updates give -DER_NO_PERM. -DER_NONEXIST: no such container. */
 int daos_cont_open(daos_handle_t poh, const char* cont, unsigned int flags, daos_handle_t* coh,
                    daos_cont_info_t* info, daos_event_t* ev);
 /* Objects opened from it are closed with it: their handles give -DER_NO_HDL afterwards. */

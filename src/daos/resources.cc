@@ -7,6 +7,20 @@
 #include <utility>
 
 namespace stepstore::daos {
+namespace {
+
+std::shared_ptr<store::Pool> open_to_write(const std::string& path)
+{
+    try {
+        return store::Pool::open(path, store::Access::read_write);
+    } catch (const Error& error) {
+        if (error.code() != -DER_NO_PERM) throw;
+        return nullptr;
+    }
+}
+
+} // namespace
+
 PoolResource::PoolResource(const std::string& path, store::Access access)
     : Resource(handle_kind), path_(path), access_(access), pool_(store::Pool::open(path, access)),
       uuid_(pool_->uuid()), targets_(pool_->targets())
@@ -22,9 +36,13 @@ void PoolResource::require_writable(const char* what) const
 
 ContainerResource::ContainerResource(std::shared_ptr<PoolResource> pool, const std::string& label_or_uuid,
                                      store::Access access)
-    : Resource(handle_kind), pool_(std::move(pool)), access_(access),
-      container_(pool_->pool().open_container(label_or_uuid))
+    : Resource(handle_kind), pool_(std::move(pool)), access_(access)
 {
+    if (access == store::Access::read_write) {
+        if (pool_->access() == store::Access::read_only) written_pool_ = open_to_write(pool_->path());
+        is_writable_ = written_pool_ || pool_->access() == store::Access::read_write;
+    }
+    container_ = (written_pool_ ? *written_pool_ : pool_->pool()).open_container(label_or_uuid);
     const auto info = container_->query();
     uuid_ = info.uuid;
     label_ = info.label;
@@ -36,7 +54,9 @@ void ContainerResource::require_writable(const char* what) const
     if (access_ == store::Access::read_only)
         throw Error(-DER_NO_PERM,
                     std::string(what) + ": " + name() + " was opened read-only; open it with DAOS_COO_RW");
-    pool_->require_writable(what);
+    if (!is_writable_)
+        throw Error(-DER_NO_PERM, std::string(what) + ": pool " + pool_->path() +
+                                      " can only be read: ask its owner for the right to write to its files");
 }
 
 ObjectResource::ObjectResource(Kind kind, std::shared_ptr<ContainerResource> container, daos_obj_id_t oid,

@@ -50,23 +50,23 @@ public:
     store::Container& container() const { return *container_; }
     PoolResource& pool() const { return *pool_; }
     const store::Uuid& uuid() const { return uuid_; }
-    store::Access access() const { return access_; }
+    store::Access access() const { return access_; } // asked for
     std::uint32_t redundancy_factor() const { return redundancy_factor_; }
     std::string name() const override
     {
         return "container " + (label_.empty() ? uuid_text(uuid_.data()) : label_);
     }
     Resource* opened_from() const noexcept override { return pool_.get(); }
-    // The pool may have been connected for reading only, which tells at the first update.
-    bool is_writable() const
-    {
-        return access_ == store::Access::read_write && pool_->access() == store::Access::read_write;
-    }
+    // As on DAOS the rights of the container count, also if its pool was connected for reading. If the pool
+    // cannot be written at all, the first update tells.
+    bool is_writable() const { return is_writable_; }
     void require_writable(const char* what) const; // -DER_NO_PERM
 
 private:
     std::shared_ptr<PoolResource> pool_;
     store::Access access_;
+    std::shared_ptr<store::Pool> written_pool_; // nullptr: the one of pool_
+    bool is_writable_ = false;
     std::shared_ptr<store::Container> container_;
     store::Uuid uuid_{};
     std::string label_;
