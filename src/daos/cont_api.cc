@@ -159,6 +159,7 @@ int daos_cont_query(daos_handle_t coh, daos_cont_info_t* info, daos_prop_t* cont
             if (!cont_prop) return;
             auto properties = Properties::decode(container.properties());
             properties.restore_label(described.label);
+            properties.set_default_root(resource->pool().targets());
             properties.fill(*cont_prop);
             fill_access(*cont_prop, rights_of(resource->pool().pool().path(), Owned::container));
         };

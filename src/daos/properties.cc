@@ -3,6 +3,7 @@
 #include "base/wire.h"
 #include "daos/acl.h"
 #include "daos/failure.h"
+#include "daos/object_class.h"
 
 #include <algorithm>
 #include <array>
@@ -175,6 +176,15 @@ void Properties::set_roots(const daos_prop_co_roots* roots)
     }
 }
 
+void Properties::set_default_root(unsigned targets)
+{
+    if (numbers_.contains(first_of_roots)) return;
+    const auto factor = redundancy_factor();
+    const auto oclass = default_class(DAOS_OT_MULTI_HASHED, 0, factor, targets);
+    const daos_prop_co_roots roots = {{complete_oid({}, DAOS_OT_MULTI_HASHED, oclass, factor, targets)}};
+    set_roots(&roots);
+}
+
 daos_prop_co_roots* Properties::copy_roots() const
 {
     auto at = numbers_.find(first_of_roots);
@@ -234,7 +244,7 @@ void Properties::fill(daos_prop_t& properties) const
 {
     if (properties.dpp_nr == 0) {
         constexpr std::uint32_t others[] = {DAOS_PROP_CO_LABEL, DAOS_PROP_CO_ACL, DAOS_PROP_CO_OWNER,
-                                            DAOS_PROP_CO_OWNER_GROUP};
+                                            DAOS_PROP_CO_OWNER_GROUP, DAOS_PROP_CO_ROOTS};
         const auto count = std::size(others) + number_rules.size();
         properties.dpp_entries = static_cast<daos_prop_entry*>(std::calloc(count, sizeof(daos_prop_entry)));
         if (!properties.dpp_entries) throw std::bad_alloc();

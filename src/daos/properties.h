@@ -30,6 +30,9 @@ public:
     void set_label(const char* label); // DER_INVAL
     void restore_label(std::string label) { label_ = std::move(label); }
     std::uint32_t redundancy_factor() const;
+    // As libdaos gives each container one root: the id of an object of type 0 and of the default class, which
+    // a program may use. Nothing if the maker of the container has set others.
+    void set_default_root(unsigned targets);
 
     // Fills the caller's entries except those of access control (acl.h), or makes entries of all there are
     // where it has none. Texts are the caller's to free.

@@ -48,7 +48,7 @@ Facts facts_of(daos_handle_t pool, daos_handle_t container)
     entries[2].dpe_type = DAOS_PROP_CO_REDUN_FAC;
     require_done(daos_cont_query(container, nullptr, properties.list, nullptr),
                  "asking for the container's properties");
-    if (entries[0].dpe_val == DAOS_PROP_CO_LAYOUT_UNKNOWN && !daos_prop_is_set(&entries[1]))
+    if (entries[0].dpe_val == DAOS_PROP_CO_LAYOUT_UNKNOWN)
         if (const auto found = facts_of_copy(pool, container)) return *found;
     if (entries[0].dpe_val != DAOS_PROP_CO_LAYOUT_POSIX)
         fail(EINVAL, "the container is not of the layout POSIX: make one with dfs_cont_create()");

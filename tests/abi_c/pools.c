@@ -182,6 +182,14 @@ static void properties(struct store const* store)
     CHECK_EQUAL(daos_prop_entry_get(list, DAOS_PROP_CO_LAYOUT_TYPE)->dpe_val, DAOS_PROP_CO_LAYOUT_HDF5);
     CHECK_EQUAL(daos_prop_entry_get(list, DAOS_PROP_CO_EC_CELL_SZ)->dpe_val, 65536);
     CHECK_EQUAL(daos_prop_entry_get(list, DAOS_PROP_CO_REDUN_FAC)->dpe_val, DAOS_PROP_CO_REDUN_RF1);
+    /* A root that a program may use: of the container's redundancy, and the same each time. */
+    struct daos_prop_entry const* entry = daos_prop_entry_get(list, DAOS_PROP_CO_ROOTS);
+    CHECK(entry != NULL && daos_prop_is_set((struct daos_prop_entry*)entry));
+    struct daos_prop_co_roots const* roots = entry->dpe_val_ptr;
+    daos_obj_id_t expected = {0, 0};
+    CHECK_OK(daos_obj_generate_oid(coh, &expected, DAOS_OT_MULTI_HASHED, OC_UNKNOWN, 0, 0));
+    CHECK(roots->cr_oids[0].lo == 0 && roots->cr_oids[0].hi == expected.hi);
+    CHECK(daos_obj_id_is_nil(roots->cr_oids[1]) && daos_obj_id_is_nil(roots->cr_oids[3]));
     daos_prop_free(list);
 
     /* One copy is not what such a container promises. */
