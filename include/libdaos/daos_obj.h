@@ -335,9 +335,8 @@ int daos_obj_list_akey(daos_handle_t oh, daos_handle_t th, daos_key_t* dkey, uin
 /*
  * Lists where the array of an akey has records, ascending (incr_order) or descending. *size: bytes of a
  * record; 0: there is no such array. *nr: room in recxs and eprs, in; entries given, out. eprs: NULL, or
- * epr_lo is the latest update of these records, and epr_hi DAOS_EPOCH_MAX. Ascending, neighbours are one
- * entry; descending, each part that one update wrote is one. anchor: zeroes at the beginning; at its end
- * when all were given.
+ * epr_lo is the update of these records, and epr_hi DAOS_EPOCH_MAX. Each part that one update wrote is an
+ * entry. anchor: zeroes at the beginning; at its end when all were given.
  */
 int daos_obj_list_recx(daos_handle_t oh, daos_handle_t th, daos_key_t* dkey, daos_key_t* akey,
                        daos_size_t* size, uint32_t* nr, daos_recx_t* recxs, daos_epoch_range_t* eprs,

@@ -323,7 +323,7 @@ public:
     void list_dkeys(const std::function<bool(Bytes dkey)>& each) const;
     void list_akeys(Bytes dkey, const std::function<bool(Bytes akey)>& each) const;
     std::optional<AkeyInfo> describe(Bytes dkey, Bytes akey) const; // nullopt: no such akey
-    // Where an array has records, ascending.
+    // Where an array has records, ascending; neighbours are one range.
     void list_records(Bytes dkey, Bytes akey, const std::function<bool(const Range&)>& each) const;
 
     struct State;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <span>
 #include <utility>
 
 namespace stepstore {
@@ -283,6 +284,7 @@ void Object::list_records(Bytes dkey, Bytes akey, const std::function<bool(const
     daos_anchor_t anchor{};
     std::vector<daos_recx_t> recxs(1024);
     std::vector<daos_epoch_range_t> epochs(recxs.size()); // which a DAOS system's library wants
+    Range run{};
     while (!daos_anchor_is_eof(&anchor)) {
         daos_size_t size = 0;
         auto count = static_cast<std::uint32_t>(recxs.size());
@@ -290,9 +292,16 @@ void Object::list_records(Bytes dkey, Bytes akey, const std::function<bool(const
                                                        &keys[0], &keys[1], &size, &count, recxs.data(),
                                                        epochs.data(), &anchor, true, nullptr);
         check(state_->library(), rc, [&] { return state_->tried("list records of", dkey); });
-        for (std::uint32_t i = 0; i < count; ++i)
-            if (!each({recxs[i].rx_idx, recxs[i].rx_nr})) return;
+        for (const daos_recx_t& recx : std::span(recxs).first(count)) {
+            if (run.length > 0 && run.index + run.length == recx.rx_idx) {
+                run.length += recx.rx_nr;
+                continue;
+            }
+            if (run.length > 0 && !each(run)) return;
+            run = {recx.rx_idx, recx.rx_nr};
+        }
     }
+    if (run.length > 0) each(run);
 }
 
 } // namespace stepstore

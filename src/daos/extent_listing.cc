@@ -56,7 +56,7 @@ void keep_place(std::uint64_t at, bool done, daos_anchor_t& anchor)
     anchor.da_type = done ? DAOS_ANCHOR_TYPE_EOF : DAOS_ANCHOR_TYPE_KEY;
 }
 
-// What was listed, in the caller's memory. Neighbours are joined.
+// What was listed, in the caller's memory.
 class Entries {
 public:
     Entries(std::uint32_t room, daos_recx_t* recxs, daos_epoch_range_t* eprs)
@@ -66,11 +66,6 @@ public:
 
     bool append(const store::StoredExtent& extent)
     {
-        if (count_ > 0 && last().rx_idx + last().rx_nr == extent.records.index) {
-            last().rx_nr += extent.records.length;
-            if (eprs_) eprs_[count_ - 1].epr_lo = std::max(eprs_[count_ - 1].epr_lo, extent.birth);
-            return true;
-        }
         if (count_ == room_) return false;
         recxs_[count_] = {extent.records.index, extent.records.length};
         if (eprs_) eprs_[count_] = {.epr_lo = extent.birth, .epr_hi = DAOS_EPOCH_MAX};

@@ -142,14 +142,18 @@ static void records(daos_handle_t container)
             }
             CHECK_EQUAL(recxs[up ? 500 : 0].rx_idx, INT64_MAX - 1);
         }
-    /* Ascending, neighbours are one entry with the epoch of the latest. Descending, each update is one. */
+    /* Each part that one update wrote is an entry, in both directions. */
     daos_epoch_t latest;
     CHECK_OK(put_records(oh, "d", "b", 10, "0123456789"));
     CHECK_OK(put_records(oh, "d", "b", 20, "abc"));
     CHECK_OK(put_records(oh, "d", "b", 14, "XY"));
     CHECK_OK(daos_obj_query_max_epoch(oh, DAOS_TX_NONE, &latest, NULL));
-    CHECK_EQUAL(list_records(oh, DAOS_TX_NONE, "b", true, 1, recxs, eprs), 1);
-    CHECK(recxs[0].rx_idx == 10 && recxs[0].rx_nr == 13);
+    for (uint32_t room = 1; room < 6; ++room) {
+        CHECK_EQUAL(list_records(oh, DAOS_TX_NONE, "b", true, room, recxs, eprs), 4);
+        CHECK(recxs[0].rx_idx == 10 && recxs[0].rx_nr == 4 && recxs[1].rx_idx == 14 && recxs[1].rx_nr == 2);
+        CHECK(recxs[2].rx_idx == 16 && recxs[2].rx_nr == 4 && recxs[3].rx_idx == 20 && recxs[3].rx_nr == 3);
+        CHECK(eprs[1].epr_lo == latest && eprs[0].epr_lo == eprs[2].epr_lo && eprs[0].epr_lo < latest);
+    }
     CHECK_EQUAL(list_records(oh, DAOS_TX_NONE, "b", false, 2, recxs, eprs), 4);
     CHECK(recxs[0].rx_idx == 20 && recxs[0].rx_nr == 3 && recxs[1].rx_idx == 16 && recxs[1].rx_nr == 4);
     CHECK(recxs[2].rx_idx == 14 && recxs[2].rx_nr == 2 && recxs[3].rx_idx == 10 && recxs[3].rx_nr == 4);
