@@ -41,6 +41,9 @@ install(FILES ${PROJECT_BINARY_DIR}/stepstore-c.pc ${PROJECT_BINARY_DIR}/stepsto
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 get_property(programs GLOBAL PROPERTY STEPSTORE_BENCHMARKS)
+if(TARGET stepstore-mount)
+  list(APPEND programs stepstore-mount)
+endif()
 foreach(program IN LISTS programs)
   set_target_properties(${program} PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
   install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})

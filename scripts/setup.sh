@@ -23,7 +23,7 @@ packages=(g++ make cmake ninja-build ccache pkg-config git python3-venv
     liblmdb-dev libxxhash-dev uuid-dev libzstd-dev nlohmann-json3-dev libopenmpi-dev openmpi-bin)
 ((level < 2)) || packages+=(gfortran libbz2-dev libzfp-dev) # for ADIOS2 with MPI
 ((level < 3)) || packages+=(libgtest-dev libhdf5-openmpi-dev libsimgrid-dev chromium chromium-driver
-    ceph-mon ceph-osd librados-dev libradospp-dev ceph-mds ceph-fuse libfuse3-dev iproute2)
+    ceph-mon ceph-osd librados-dev libradospp-dev ceph-mds ceph-fuse libfuse3-dev fuse3 iproute2)
 # A Python that brings its own headers (pyenv, conda) needs no package for them.
 "${PYTHON:-python3}" - <<'END' 2>/dev/null || packages+=(python3-dev)
 import os, sys, sysconfig

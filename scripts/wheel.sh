@@ -77,6 +77,7 @@ print(os.path.join(os.path.dirname(blosc2.__file__), "lib", "libblosc2.a"))')
         --config-settings=cmake.define.STEPSTORE_WERROR=ON \
         --config-settings=cmake.define.CMAKE_DISABLE_FIND_PACKAGE_SimGrid=ON \
         --config-settings=cmake.define.CMAKE_DISABLE_FIND_PACKAGE_HDF5MPI=ON \
+        --config-settings=cmake.define.STEPSTORE_MOUNT=OFF \
         "--config-settings=cmake.define.zstd_LIBRARY=$blosc2" \
         "--config-settings=cmake.define.CMAKE_TOOLCHAIN_FILE=$sysroot/toolchain.cmake" \
         "--config-settings=build-dir=$STEPSTORE_BUILD/wheel-$tag" --wheel-dir "$work/raw" "$STEPSTORE_ROOT"

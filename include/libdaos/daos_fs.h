@@ -242,6 +242,11 @@ int dfs_removexattr(dfs_t* dfs, dfs_obj_t* obj, const char* name);
 /* Names with their terminating zeroes. Those that do not fit are left out. */
 int dfs_listxattr(dfs_t* dfs, dfs_obj_t* obj, char* list, daos_size_t* size);
 
+/* Stepstore's own: as renameat2(). flags: 0 as dfs_move(), RENAME_EXCHANGE as dfs_exchange() but ENOENT for a
+ * name that is not there, RENAME_NOREPLACE: EEXIST if there is a target. EINVAL: others. */
+int dfs_rename(dfs_t* dfs, dfs_obj_t* parent, const char* name, dfs_obj_t* new_parent, const char* new_name,
+               unsigned flags);
+
 /* Stepstore's own: what is to be said about the last call of this thread that failed. */
 const char* dfs_last_message(void);
 

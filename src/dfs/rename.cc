@@ -117,17 +117,18 @@ daos_obj_id_t remove(const ::dfs& fs, const Spot& spot, bool force)
     return entry.inode.oid;
 }
 
-daos_obj_id_t move(const ::dfs& fs, const Spot& from, const Spot& to)
+daos_obj_id_t move(const ::dfs& fs, const Spot& from, const Spot& to, bool may_replace)
 {
     for (int tries = 0; tries < most_tries; ++tries) {
         Entry entry = settled(fs, from);
-        if (same_spot(from, to)) return {};
+        if (same_spot(from, to) && may_replace) return {};
         require_not_within(entry.inode, *to.directory, from.name);
         auto old = fetch(DAOS_TX_NONE, to.place(), With::all);
         if (old && old->mark) {
             settled(fs, to);
             continue;
         }
+        if (old && !may_replace) fail(EEXIST, "the name " + quoted(to.name) + " is taken");
         if (old &&
             same(old->inode.oid, entry.inode.oid)) { // of a program that died in a rename without marks
             if (!remove(from.place())) fail(ENOENT, "there is no entry " + quoted(from.name));

@@ -53,8 +53,8 @@ Entry settled(const ::dfs& fs, const Spot& spot);
 // The object of what was removed. ENOTEMPTY.
 daos_obj_id_t remove(const ::dfs& fs, const Spot& spot, bool force);
 
-// The object of a target that was replaced, or nil.
-daos_obj_id_t move(const ::dfs& fs, const Spot& from, const Spot& to);
+// The object of a target that was replaced, or nil. EEXIST: there is a target, and not may_replace.
+daos_obj_id_t move(const ::dfs& fs, const Spot& from, const Spot& to, bool may_replace = true);
 
 // EINVAL: one of the two is not there. number: that no object has.
 void exchange(const ::dfs& fs, const Spot& one, const Spot& other, daos_obj_id_t number);

@@ -1,6 +1,8 @@
 // dfs_: entries are removed and renamed.
 #include "dfs/rename.h"
 
+#include <cstdio>
+
 using namespace stepstore::dfs;
 
 namespace {
@@ -31,6 +33,25 @@ int dfs_move(dfs_t* dfs, dfs_obj_t* parent, const char* name, dfs_obj_t* new_par
         ::dfs& fs = writable(dfs);
         const auto replaced = move(fs, spot_in(fs, parent, name), spot_in(fs, new_parent, new_name));
         if (oid && !daos_obj_id_is_nil(replaced)) *oid = replaced;
+    });
+}
+
+int dfs_rename(dfs_t* dfs, dfs_obj_t* parent, const char* name, dfs_obj_t* new_parent, const char* new_name,
+               unsigned flags)
+{
+    return run("dfs_rename", [&] {
+        ::dfs& fs = writable(dfs);
+        const Spot from = spot_in(fs, parent, name), to = spot_in(fs, new_parent, new_name);
+        switch (flags) {
+        case 0:
+        case RENAME_NOREPLACE: move(fs, from, to, flags == 0); break;
+        case RENAME_EXCHANGE:
+            for (const Spot* spot : {&from, &to})
+                settled(fs, *spot); // ENOENT
+            exchange(fs, from, to, new_oid(fs, 0, false));
+            break;
+        default: fail(EINVAL, "the flags are not 0, RENAME_NOREPLACE or RENAME_EXCHANGE");
+        }
     });
 }
 

@@ -61,13 +61,15 @@ _COMMANDS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "pool": ("pool", "app", {}),
     "cont": ("cont", "app", {}),
     "snapshot": ("snapshot", "app", {}),
+    "mount": ("mount", "mount", {}),
+    "unmount": ("mount", "unmount", {}),
     "demo": ("demo", "app", {}),
 }
 
 
 _PANELS = {
     "Look": ("ls", "tree", "stat", "cat", "du", "steps"),
-    "Change": ("copy", "export", "import", "rm", "pool", "cont", "snapshot"),
+    "Change": ("copy", "export", "import", "rm", "pool", "cont", "snapshot", "mount", "unmount"),
     "Measure and predict": ("bench", "simulate", "advise", "report", "demo"),
     "Set up": ("plugin-path", "pkg-config-path", "daos-root", "fdb5-env", "adios2-env", "version"),
 }
