@@ -1,44 +1,78 @@
 // The data of files.
-#include "mount/mounted.h"
-
-#include <cerrno>
+#include "mount/mount.h"
 
 namespace stepstore::mounting {
 namespace {
 
-void keep(Object& opened, fuse_file_info* file)
+// Of an open file: its object stays as it was opened.
+struct File {
+    Node& node;
+    Object object;
+};
+
+File& file_of(const fuse_file_info* file)
 {
-    // What is appended goes to the end that the file has then, which the kernel does not know: so it keeps no
-    // copy of it.
+    return *reinterpret_cast<File*>(file->fh);
+}
+
+void close(Mount& mount, File* file)
+{
+    const std::unique_ptr<File> closed(file);
+    const std::lock_guard lock(mount.hiding);
+    const auto [directory, name] = mount.nodes.close(closed->node);
+    if (directory) dfs_remove(mount.fs, directory.get(), name.c_str(), false, nullptr);
+}
+
+std::unique_ptr<File> open(Mount& mount, Node& node, const Object& object, fuse_file_info* file)
+{
+    auto opened = std::make_unique<File>(File{node, object});
+    {
+        const std::lock_guard lock(mount.hiding);
+        mount.nodes.open(node);
+    }
+    file->fh = reinterpret_cast<std::uint64_t>(opened.get());
+    // What is appended goes to the end that the file has then. The kernel does not know it, and keeps no copy.
     if ((file->flags & O_APPEND) != 0) file->direct_io = 1;
-    file->fh = reinterpret_cast<uint64_t>(opened.give_up());
+    return opened;
 }
 
-int do_create(const char* path, mode_t mode, fuse_file_info* file)
+void do_create(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode, fuse_file_info* file)
 {
-    Object made;
-    if (const int error = make(path, (mode & ~static_cast<mode_t>(S_IFMT)) | S_IFREG, file->flags, nullptr,
-                               made))
-        return answer(error);
-    keep(made, file);
-    return 0;
+    answer(request, [&](Mount& mount) {
+        const mode_t whole = (mode & ~static_cast<mode_t>(S_IFMT)) | S_IFREG;
+        Object made;
+        struct stat status;
+        fuse_entry_param entry;
+        if (const int error = make(request, parent, name, whole, file->flags, nullptr, made, status))
+            return error;
+        if (const int error = entry_of(mount, made, whole, &status, entry)) return error;
+        Node& node = *reinterpret_cast<Node*>(entry.ino);
+        File* const opened = open(mount, node, made, file).release();
+        if (fuse_reply_create(request, &entry, file) != 0) {
+            close(mount, opened);
+            mount.nodes.forget(node, 1);
+        }
+        return replied;
+    });
 }
 
-int do_open(const char* path, fuse_file_info* file)
+void do_open(fuse_req_t request, fuse_ino_t number, fuse_file_info* file)
 {
-    Object opened;
-    mode_t mode = 0;
-    if (const int error = look_up(path, opened, &mode)) return answer(error);
-    if (!S_ISREG(mode)) return S_ISDIR(mode) ? -EISDIR : -ELOOP;
-    if ((file->flags & O_TRUNC) != 0)
-        if (const int error = dfs_punch(mounted().fs, opened.get(), 0, DFS_MAX_FSIZE)) return answer(error);
-    keep(opened, file);
-    return 0;
+    answer(request, [&](Mount& mount) {
+        Node& node = node_of(mount, number);
+        const Object object = mount.nodes.object(node);
+        if ((file->flags & O_TRUNC) != 0)
+            if (const int error = dfs_punch(mount.fs, object.get(), 0, DFS_MAX_FSIZE)) return error;
+        File* const opened = open(mount, node, object, file).release();
+        if (fuse_reply_open(request, file) != 0) close(mount, opened);
+        return replied;
+    });
 }
 
-int do_release(const char*, fuse_file_info* file)
+void do_release(fuse_req_t request, fuse_ino_t, fuse_file_info* file)
 {
-    return answer(dfs_release(object_of(file)));
+    close(mount_of(request), &file_of(file));
+    fuse_reply_err(request, 0);
 }
 
 struct Memory {
@@ -47,50 +81,46 @@ struct Memory {
     Memory(void* bytes, size_t size) { d_iov_set(&piece, bytes, size); }
 };
 
-int do_read(const char*, char* bytes, size_t size, off_t at, fuse_file_info* file)
+void do_read(fuse_req_t request, fuse_ino_t, size_t size, off_t at, fuse_file_info* file)
 {
-    Memory memory(bytes, size);
-    daos_size_t read = 0;
-    const int error = dfs_read(mounted().fs, object_of(file), &memory.list, static_cast<daos_off_t>(at), &read,
-                               nullptr);
-    return error != 0 ? answer(error) : static_cast<int>(read);
+    answer(request, [&](Mount& mount) {
+        const std::unique_ptr<char[]> bytes(new char[size]);
+        Memory memory(bytes.get(), size);
+        daos_size_t read = 0;
+        const int error = dfs_read(mount.fs, file_of(file).object.get(), &memory.list,
+                                   static_cast<daos_off_t>(at), &read, nullptr);
+        if (error != 0) return error;
+        fuse_reply_buf(request, bytes.get(), read);
+        return replied;
+    });
 }
 
-int do_write(const char*, const char* bytes, size_t size, off_t at, fuse_file_info* file)
+void do_write(fuse_req_t request, fuse_ino_t, const char* bytes, size_t size, off_t at, fuse_file_info* file)
 {
-    Mounted& to = mounted();
-    dfs_obj_t* const object = object_of(file);
-    Memory memory(const_cast<char*>(bytes), size); // a write only reads it
-    auto offset = static_cast<daos_off_t>(at);
-    std::unique_lock<std::mutex> lock(to.appending, std::defer_lock);
-    if ((file->flags & O_APPEND) != 0 && !file->writepage) {
-        lock.lock();
-        if (const int error = dfs_get_size(to.fs, object, &offset)) return answer(error);
-        if (size > static_cast<daos_size_t>(INT64_MAX) - offset) return -EFBIG;
-    }
-    const int error = dfs_write(to.fs, object, &memory.list, offset, nullptr);
-    return error != 0 ? answer(error) : static_cast<int>(size);
+    answer(request, [&](Mount& mount) {
+        dfs_obj_t* const object = file_of(file).object.get();
+        Memory memory(const_cast<char*>(bytes), size); // a write only reads it
+        auto offset = static_cast<daos_off_t>(at);
+        std::unique_lock<std::mutex> lock(mount.appending, std::defer_lock);
+        if ((file->flags & O_APPEND) != 0 && !file->writepage) {
+            lock.lock();
+            if (const int error = dfs_get_size(mount.fs, object, &offset)) return error;
+            if (size > static_cast<daos_size_t>(INT64_MAX) - offset) return EFBIG;
+        }
+        if (const int error = dfs_write(mount.fs, object, &memory.list, offset, nullptr)) return error;
+        fuse_reply_write(request, size);
+        return replied;
+    });
 }
 
-int do_fsync(const char*, int, fuse_file_info*)
+void do_fsync(fuse_req_t request, fuse_ino_t, int, fuse_file_info*)
 {
-    return answer(dfs_sync(mounted().fs));
-}
-
-int do_truncate(const char* path, off_t size, fuse_file_info* file)
-{
-    Object found;
-    mode_t mode = S_IFREG;
-    if (!object_of(file))
-        if (const int error = look_up(path, found, &mode)) return answer(error);
-    if (!S_ISREG(mode)) return S_ISDIR(mode) ? -EISDIR : -EINVAL;
-    return answer(dfs_punch(mounted().fs, object_of(file) ? object_of(file) : found.get(),
-                            static_cast<daos_off_t>(size), DFS_MAX_FSIZE));
+    answer(request, [](Mount& mount) { return dfs_sync(mount.fs); });
 }
 
 } // namespace
 
-void add_data(fuse_operations& table)
+void add_data(fuse_lowlevel_ops& table)
 {
     table.create = do_create;
     table.open = do_open;
@@ -99,7 +129,6 @@ void add_data(fuse_operations& table)
     table.write = do_write;
     table.fsync = do_fsync;
     table.fsyncdir = do_fsync;
-    table.truncate = do_truncate;
 }
 
 } // namespace stepstore::mounting

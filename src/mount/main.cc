@@ -8,7 +8,7 @@
 //
 // The process that goes on is forked before anything of the pool is open. A pipe tells the first one that the
 // mount answers. If the pipe is closed without a byte, the status is that of the child.
-#include "mount/mounted.h"
+#include "mount/mount.h"
 
 #include <cerrno>
 #include <cstdio>
@@ -34,6 +34,8 @@ struct Settings {
 
 int ready_pipe = -1; // none: in the foreground
 
+fuse_session* session = nullptr;
+
 // The kernel's first request has come.
 void report_ready()
 {
@@ -44,20 +46,15 @@ void report_ready()
     if (nowhere > STDERR_FILENO) close(nowhere);
     say_to_log();
     // Nobody waits any more: the command was interrupted.
-    if (write(ready_pipe, "", 1) != 1) fuse_exit(fuse_get_context()->fuse);
+    if (write(ready_pipe, "", 1) != 1) fuse_session_exit(session);
     close(ready_pipe);
     ready_pipe = -1;
 }
 
-void* do_init(fuse_conn_info* connection, fuse_config* config)
+void do_init(void* mount, fuse_conn_info* connection)
 {
-    config->use_ino = 1;
-    // Other mounts and programs change the container: nothing of it is believed without a question. Data that
-    // the kernel keeps are dropped at each opening, and when the size or the time of the file has changed.
-    config->entry_timeout = config->attr_timeout = config->negative_timeout = 0;
     connection->want &= ~static_cast<unsigned>(FUSE_CAP_READDIRPLUS | FUSE_CAP_SPLICE_READ);
-    mounted().ready();
-    return fuse_get_context()->private_data;
+    static_cast<Mount*>(mount)->ready();
 }
 
 void log_of_libfuse(fuse_log_level, const char* format, va_list arguments)
@@ -91,38 +88,37 @@ int connect(const Settings& settings, dfs_t** fs)
     return at(epoch, nullptr);
 }
 
-int show(const Settings& settings, Mounted& what)
+int show(const Settings& settings, Mount& mount)
 {
-    fuse_operations table{};
+    fuse_lowlevel_ops table{};
     table.init = do_init;
-    add_names(table);
-    add_data(table);
-    add_attributes(table);
+    for (const auto add :
+         {add_names, add_removals, add_listings, add_data, add_attributes, add_extended_attributes})
+        add(table);
     const std::string source = std::string(settings.pool) + '/' + settings.container +
                                (settings.snapshot ? std::string("@") + settings.snapshot : "");
-    char* options = nullptr;
     std::string plain = "subtype=stepstore,default_permissions";
     if (settings.read_only) plain += ",ro";
     if (settings.allow_other) plain += ",allow_other";
+    char* options = nullptr;
     fuse_args words = FUSE_ARGS_INIT(0, nullptr);
     if (fuse_opt_add_opt(&options, plain.c_str()) != 0 ||
         fuse_opt_add_opt_escaped(&options, ("fsname=" + source).c_str()) != 0 ||
         fuse_opt_add_arg(&words, "stepstore-mount") != 0 || fuse_opt_add_arg(&words, "-o") != 0 ||
         fuse_opt_add_arg(&words, options) != 0)
         return fail("out of memory");
-    struct fuse* const fuse = fuse_new(&words, &table, sizeof table, &what);
+    session = fuse_session_new(&words, &table, sizeof table, &mount);
     int status = 1;
-    if (fuse) {
-        fuse_session* const session = fuse_get_session(fuse);
+    if (session) {
         if (fuse_set_signal_handlers(session) == 0) {
-            if (fuse_mount(fuse, settings.directory) == 0) {
+            if (fuse_session_mount(session, settings.directory) == 0) {
                 // A signal is a way to end, and so is `fusermount3 -u`.
-                status = fuse_loop_mt(fuse, 0) >= 0 ? 0 : 1;
-                fuse_unmount(fuse);
+                status = fuse_session_loop_mt(session, 0) >= 0 ? 0 : 1;
+                fuse_session_unmount(session);
             }
             fuse_remove_signal_handlers(session);
         }
-        fuse_destroy(fuse);
+        fuse_session_destroy(session);
     }
     fuse_opt_free_args(&words);
     std::free(options);
@@ -132,14 +128,19 @@ int show(const Settings& settings, Mounted& what)
 int serve(const Settings& settings)
 {
     fuse_set_log_func(log_of_libfuse);
-    Mounted what;
-    what.read_only = settings.read_only;
-    what.ready = report_ready;
+    dfs_t* fs = nullptr;
+    dfs_obj_t* root = nullptr;
     int error = dfs_init();
-    if (error == 0) error = connect(settings, &what.fs);
+    if (error == 0) error = connect(settings, &fs);
+    if (error == 0) error = dfs_lookup(fs, "/", settings.read_only ? O_RDONLY : O_RDWR, &root, nullptr, nullptr);
     if (error != 0) return fail(dfs_last_message(), error == ENOENT ? 3 : 1);
-    const int status = show(settings, what);
-    dfs_disconnect(what.fs);
+    int status = 1;
+    {
+        Mount mount(fs, settings.read_only, owned(root));
+        mount.ready = report_ready;
+        status = show(settings, mount);
+    }
+    dfs_disconnect(fs);
     dfs_fini();
     return status;
 }

@@ -1,99 +1,106 @@
-// Names: directories, links, removing, renaming, listing.
-#include "mount/mounted.h"
+// Names are looked up and made.
+#include "mount/mount.h"
 
-#include <array>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
+#include <climits>
 
 namespace stepstore::mounting {
 namespace {
 
-int do_mkdir(const char* path, mode_t mode)
+void reply_entry(fuse_req_t request, Mount& mount, const fuse_entry_param& entry)
 {
-    Object made;
-    return answer(make(path, (mode & ~static_cast<mode_t>(S_IFMT)) | S_IFDIR, O_EXCL, nullptr, made));
+    if (fuse_reply_entry(request, &entry) != 0)
+        mount.nodes.forget(*reinterpret_cast<Node*>(entry.ino), 1);
 }
 
-int do_symlink(const char* target, const char* path)
+void do_lookup(fuse_req_t request, fuse_ino_t parent, const char* name)
 {
-    Object made;
-    return answer(make(path, S_IFLNK | 0777, O_EXCL, target, made));
+    answer(request, [&](Mount& mount) {
+        Object found;
+        mode_t mode = 0;
+        fuse_entry_param entry;
+        if (const int error = look_up(mount, object_of(mount, parent), name, found, mode)) return error;
+        if (const int error = entry_of(mount, found, mode, nullptr, entry)) return error;
+        reply_entry(request, mount, entry);
+        return replied;
+    });
 }
 
-int do_mknod(const char* path, mode_t mode, dev_t)
+void do_forget(fuse_req_t request, fuse_ino_t number, std::uint64_t lookups)
 {
-    if (!S_ISREG(mode)) return -EPERM;
-    Object made;
-    return answer(make(path, mode, O_EXCL, nullptr, made));
+    Mount& mount = mount_of(request);
+    mount.nodes.forget(node_of(mount, number), lookups);
+    fuse_reply_none(request);
 }
 
-int do_link(const char*, const char*)
+void do_forget_multi(fuse_req_t request, size_t many, fuse_forget_data* forgotten)
 {
-    return -EPERM; // what POSIX says of a file system without hard links
+    Mount& mount = mount_of(request);
+    for (size_t i = 0; i < many; ++i)
+        mount.nodes.forget(node_of(mount, forgotten[i].ino), forgotten[i].nlookup);
+    fuse_reply_none(request);
 }
 
-int do_readlink(const char* path, char* target, size_t room)
+void make_and_reply(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode, const char* target)
 {
-    Object link;
-    daos_size_t size = room;
-    if (const int error = look_up(path, link)) return answer(error);
-    return answer(dfs_get_symlink_value(link.get(), target, &size));
+    answer(request, [&](Mount& mount) {
+        Object made;
+        struct stat status;
+        fuse_entry_param entry;
+        if (const int error = make(request, parent, name, mode, O_EXCL, target, made, status)) return error;
+        if (const int error = entry_of(mount, made, mode, &status, entry)) return error;
+        reply_entry(request, mount, entry);
+        return replied;
+    });
 }
 
-int do_remove(const char* path)
+void do_mkdir(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode)
 {
-    Place place;
-    if (const int error = find_place(path, place)) return answer(error);
-    return answer(dfs_remove(mounted().fs, place.directory.get(), place.name, false, nullptr));
+    make_and_reply(request, parent, name, (mode & ~static_cast<mode_t>(S_IFMT)) | S_IFDIR, nullptr);
 }
 
-int do_rename(const char* from, const char* to, unsigned flags)
+void do_symlink(fuse_req_t request, const char* target, fuse_ino_t parent, const char* name)
 {
-    Place source, target;
-    if (const int error = find_place(from, source)) return answer(error);
-    if (const int error = find_place(to, target)) return answer(error);
-    // libfuse hides a file that is removed while it is open under such a name. It has looked that there is
-    // none; another mount may take the same one meanwhile.
-    if (flags == 0 && strncmp(target.name, ".fuse_hidden", 12) == 0) flags = RENAME_NOREPLACE;
-    return answer(dfs_rename(mounted().fs, source.directory.get(), source.name, target.directory.get(),
-                             target.name, flags));
+    make_and_reply(request, parent, name, S_IFLNK | 0777, target);
 }
 
-// All names at once: libfuse keeps them until the directory is closed or rewound, so what is made or removed
-// meanwhile moves none. Their kinds are not told: each would be a request.
-int do_readdir(const char* path, void* list, fuse_fill_dir_t add, off_t, fuse_file_info*,
-               fuse_readdir_flags)
+void do_mknod(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode, dev_t)
 {
-    Object directory;
-    if (const int error = look_up(path, directory)) return answer(error);
-    constexpr auto plain = static_cast<fuse_fill_dir_flags>(0);
-    if (add(list, ".", nullptr, 0, plain) != 0 || add(list, "..", nullptr, 0, plain) != 0) return -ENOMEM;
-    std::array<dirent, 64> entries;
-    daos_anchor_t anchor{};
-    while (!daos_anchor_is_eof(&anchor)) {
-        auto count = static_cast<uint32_t>(entries.size());
-        const int error = dfs_readdir(mounted().fs, directory.get(), &anchor, &count, entries.data());
-        if (error != 0) return answer(error);
-        for (uint32_t i = 0; i < count; ++i)
-            if (add(list, entries[i].d_name, nullptr, 0, plain) != 0) return -ENOMEM;
-    }
-    return 0;
+    if (S_ISREG(mode))
+        make_and_reply(request, parent, name, mode, nullptr);
+    else
+        reply_error(request, EPERM);
+}
+
+// What POSIX says of a file system without hard links.
+void do_link(fuse_req_t request, fuse_ino_t, fuse_ino_t, const char*)
+{
+    reply_error(request, EPERM);
+}
+
+void do_readlink(fuse_req_t request, fuse_ino_t number)
+{
+    answer(request, [&](Mount& mount) {
+        char target[PATH_MAX + 1];
+        daos_size_t size = sizeof target;
+        if (const int error = dfs_get_symlink_value(object_of(mount, number).get(), target, &size))
+            return error;
+        fuse_reply_readlink(request, target);
+        return replied;
+    });
 }
 
 } // namespace
 
-void add_names(fuse_operations& table)
+void add_names(fuse_lowlevel_ops& table)
 {
+    table.lookup = do_lookup;
+    table.forget = do_forget;
+    table.forget_multi = do_forget_multi;
     table.mkdir = do_mkdir;
     table.symlink = do_symlink;
     table.mknod = do_mknod;
     table.link = do_link;
     table.readlink = do_readlink;
-    table.unlink = do_remove;
-    table.rmdir = do_remove;
-    table.rename = do_rename;
-    table.readdir = do_readdir;
 }
 
 } // namespace stepstore::mounting
