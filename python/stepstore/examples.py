@@ -70,6 +70,11 @@ EXAMPLES: dict[str, list[tuple[str, str]]] = {
     "cont list": [("stepstore cont list out", "List the containers of a pool")],
     "cont query": [("stepstore cont query out/default", "Show what a container holds")],
     "cont destroy": [("stepstore cont destroy --yes out/second", "Remove a container without a question")],
+    "mount": [
+        ("stepstore mount out/files mnt", "Show the files of a container in the directory mnt"),
+        ("stepstore mount out/files was --snapshot monday", "Show them as they were at a snapshot"),
+    ],
+    "unmount": [("stepstore unmount mnt", "End that")],
     "snapshot": [("stepstore snapshot create out/default --name before", "Remember a container as it is")],
     "snapshot create": [
         ("stepstore snapshot create out/default --name first", "Make a snapshot with a name")

@@ -15,7 +15,7 @@ int find(Mount& mount, const Object& directory, const char* name, Object& found)
     return error == ENOENT ? 0 : error;
 }
 
-// Of an object that is open here: renames it, so that its data stay. hidden: whether that was so. The number in
+// Of a file that is open here: renames it, so that its data stay. hidden: whether that was so. The number in
 // the name is of no other object, so no other mount takes it.
 int hide(Mount& mount, const Object& directory, const char* name, bool& hidden)
 {

@@ -149,8 +149,8 @@ def prepared(directory):
         (directory / disk).mkdir()
 
 
-# What takes minutes, or FDB.
-NOT_RUN = (*PASSED_ON, "report", "demo")
+# What takes minutes, or needs FDB or FUSE (mount.command).
+NOT_RUN = (*PASSED_ON, "report", "demo", "mount", "unmount")
 NEEDED = {
     "fdb5-env": "STEPSTORE_TEST_FDB5",
     "adios2-env": "STEPSTORE_TEST_PLUGIN",

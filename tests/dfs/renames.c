@@ -180,6 +180,33 @@ static void exchanges(void)
     CHECK_DONE(dfs_release(d));
 }
 
+/* The flags of renameat2(), which a C library may not name. */
+enum { no_replace = 1, exchange = 2, whiteout = 4 };
+
+static void flags(void)
+{
+    dfs_obj_t* const e = new_directory(fs, NULL, "e");
+    new_file(fs, e, "one", "of one");
+    new_file(fs, NULL, "three", "of three");
+    CHECK_ERRNO(dfs_rename(fs, e, "one", NULL, "three", no_replace), EEXIST);
+    CHECK_ERRNO(dfs_rename(fs, e, "one", e, "one", no_replace), EEXIST);
+    CHECK_ERRNO(dfs_rename(fs, e, "none", NULL, "four", no_replace), ENOENT);
+    CHECK_ERRNO(dfs_rename(fs, NULL, "e", e, "below", no_replace), EINVAL);
+    CHECK_ERRNO(dfs_rename(fs, e, "one", NULL, "four", whiteout), EINVAL);
+    CHECK_ERRNO(dfs_rename(fs, e, "one", NULL, "four", no_replace | exchange), EINVAL);
+    CHECK_DONE(dfs_rename(fs, e, "one", NULL, "four", no_replace));
+    CHECK(strcmp(text_of(fs, NULL, "four"), "of one") == 0 && strcmp(text_of(fs, e, "one"), "-") == 0);
+    CHECK_ERRNO(dfs_rename(fs, NULL, "four", e, "none", exchange), ENOENT);
+    CHECK_ERRNO(dfs_rename(fs, e, "none", NULL, "four", exchange), ENOENT);
+    CHECK_DONE(dfs_rename(fs, NULL, "four", NULL, "three", exchange));
+    CHECK(strcmp(text_of(fs, NULL, "four"), "of three") == 0);
+    CHECK_DONE(dfs_rename(fs, NULL, "four", NULL, "three", 0));
+    CHECK(strcmp(text_of(fs, NULL, "three"), "of three") == 0 && strcmp(text_of(fs, NULL, "four"), "-") == 0);
+    CHECK_DONE(dfs_release(e));
+    CHECK_DONE(dfs_remove(fs, NULL, "e", true, NULL));
+    CHECK_DONE(dfs_remove(fs, NULL, "three", true, NULL));
+}
+
 int main(void)
 {
     struct mounted mounted = mount_new();
@@ -192,6 +219,7 @@ int main(void)
             pair((enum kind)source, (enum kind)target);
     places();
     exchanges();
+    flags();
     CHECK(rmdir(folder) == 0);
     unmount(&mounted);
     return 0;

@@ -43,6 +43,7 @@ ELSEWHERE = {
     "docs/design/nodes-bed.md": "nodes.* use the bed",
     "CONTRIBUTING.md": "docs.commands parses them: they build and test this project",
     "docs/adios2.md": "plugins.mpi.feature_fortran runs heat, plugins.bpls the tools; plugins.* the settings",
+    "docs/mount.md": "mount.* mount as root, where /dev/fuse is",
     "docs/benchmarks/data.md": "docs.commands parses it: a benchmark that takes minutes",
     "docs/ceph.md": "docs.commands parses ours; no test: an administrator's commands, and jobs of Slurm",
 }
