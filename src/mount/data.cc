@@ -31,7 +31,8 @@ std::unique_ptr<File> open(Mount& mount, Node& node, const Object& object, fuse_
         mount.nodes.open(node);
     }
     file->fh = reinterpret_cast<std::uint64_t>(opened.get());
-    // What is appended goes to the end that the file has then. The kernel does not know it, and keeps no copy.
+    // What is appended goes to the end that the file has then. The kernel does not know it, and keeps no
+    // copy.
     if ((file->flags & O_APPEND) != 0) file->direct_io = 1;
     return opened;
 }

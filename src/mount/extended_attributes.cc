@@ -1,5 +1,5 @@
-// Extended attributes: `user.` and `trusted.`. Others give rights or belong to the system, and a container that
-// came from elsewhere shall not have them.
+// Extended attributes: `user.` and `trusted.`. Others give rights or belong to the system, and a container
+// that came from elsewhere shall not have them.
 #include "mount/mount.h"
 
 #include <algorithm>

@@ -7,8 +7,8 @@
 namespace stepstore::mounting {
 namespace {
 
-// All names as of the beginning: what is made or removed meanwhile moves none. Their kinds and numbers are not
-// told: each would be a request.
+// All names as of the beginning: what is made or removed meanwhile moves none. Their kinds and numbers are
+// not told: each would be a request.
 struct Listing {
     std::mutex mutex;
     bool filled = false;
@@ -54,9 +54,9 @@ size_t take(fuse_req_t request, const Listing& listing, off_t offset, std::vecto
     size_t used = 0;
     for (auto next = static_cast<size_t>(offset); next < listing.names.size(); ++next) {
         const size_t room = bytes.size() - used;
-        const size_t needed = fuse_add_direntry(request, bytes.data() + used, room,
-                                                listing.names[next].c_str(), &unknown,
-                                                static_cast<off_t>(next + 1));
+        const size_t needed =
+            fuse_add_direntry(request, bytes.data() + used, room, listing.names[next].c_str(), &unknown,
+                              static_cast<off_t>(next + 1));
         if (needed > room) break;
         used += needed;
     }

@@ -1,6 +1,6 @@
 // stepstore-mount: shows the file system of a container in a directory, until that is unmounted or SIGTERM.
 //
-//   stepstore-mount [--read-only] [--foreground] [--allow-other] [--snapshot NAME|EPOCH] POOL CONTAINER DIRECTORY
+//   stepstore-mount [--read-only] [--foreground] [--allow-other] [--snapshot NAME|EPOCH] POOL CONTAINER DIR
 //
 // `stepstore mount` starts it, with absolute paths and after a look at the directory. It ends when the mount
 // answers, or with one line on stderr that says why it does not: status 3 if the pool, the container or the
@@ -132,7 +132,8 @@ int serve(const Settings& settings)
     dfs_obj_t* root = nullptr;
     int error = dfs_init();
     if (error == 0) error = connect(settings, &fs);
-    if (error == 0) error = dfs_lookup(fs, "/", settings.read_only ? O_RDONLY : O_RDWR, &root, nullptr, nullptr);
+    if (error == 0)
+        error = dfs_lookup(fs, "/", settings.read_only ? O_RDONLY : O_RDWR, &root, nullptr, nullptr);
     if (error != 0) return fail(dfs_last_message(), error == ENOENT ? 3 : 1);
     int status = 1;
     {
@@ -210,6 +211,5 @@ int main(int argc, char** argv)
                              "[--snapshot NAME|EPOCH] POOL CONTAINER DIRECTORY\n");
         return 2;
     }
-    return settings.foreground ? stepstore::mounting::serve(settings)
-                               : stepstore::mounting::start(settings);
+    return settings.foreground ? stepstore::mounting::serve(settings) : stepstore::mounting::start(settings);
 }

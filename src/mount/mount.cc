@@ -37,8 +37,7 @@ int look_up(Mount& mount, const Object& directory, const char* name, Object& fou
 {
     if (strlen(name) > DFS_MAX_NAME) return ENAMETOOLONG;
     dfs_obj_t* opened = nullptr;
-    const int error =
-        dfs_lookup_rel(mount.fs, directory.get(), name, mount.flags(), &opened, &mode, nullptr);
+    const int error = dfs_lookup_rel(mount.fs, directory.get(), name, mount.flags(), &opened, &mode, nullptr);
     if (error == 0) found = owned(opened);
     return error;
 }
@@ -95,9 +94,9 @@ int make(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t kind_an
         kind_and_mode |= S_ISGID;
     status.st_uid = fuse_req_ctx(request)->uid;
     dfs_obj_t* opened = nullptr;
-    const int error = dfs_open_stat(mount.fs, mount.nodes.object(above).get(), name, kind_and_mode,
-                                    (flags & (O_EXCL | O_TRUNC)) | O_CREAT | O_RDWR, 0, 0, target, &opened,
-                                    &status);
+    const int error =
+        dfs_open_stat(mount.fs, mount.nodes.object(above).get(), name, kind_and_mode,
+                      (flags & (O_EXCL | O_TRUNC)) | O_CREAT | O_RDWR, 0, 0, target, &opened, &status);
     mount.nodes.entry_changed(above);
     if (error == 0) made = owned(opened);
     return error;

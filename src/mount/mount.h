@@ -1,10 +1,10 @@
 // A mount: what the kernel asks, answered by libdfs.
 //
-// Other mounts and programs change the container. So names and attributes of files are asked for anew each time
-// (time-outs of 0), and the kernel drops pages of a file at each opening and when its size or time has changed.
-// Of a directory its mode and times are believed for a second: the time is that of the latest entry, for which
-// libdfs looks at all of them, and the kernel wants it with each step of each path. A change by this mount sets
-// the time to now, which is some microseconds after the entry's.
+// Other mounts and programs change the container. So names and attributes of files are asked for anew each
+// time (time-outs of 0), and the kernel drops pages of a file at each opening and when its size or time has
+// changed. Of a directory its mode and times are believed for a second. The time is that of the latest
+// entry, for which libdfs looks at all of them. The kernel wants it with each step of each path. A change by
+// this mount sets the time to now, which is some microseconds after the entry's.
 //
 // libdfs empties a file whose name is removed. A file that is open in this mount is therefore renamed to
 // `.fuse_hidden-` and the number of its object, and removed with its last close.
@@ -64,8 +64,8 @@ inline int stale(int error)
     return error == ENOENT ? ESTALE : error;
 }
 
-// Answers a request. body: gives `replied`, or an errno. Once the answer is out, the kernel may close or forget
-// what the request was about: nothing of it is touched any more.
+// Answers a request. body: gives `replied`, or an errno. Once the answer is out, the kernel may close or
+// forget what the request was about: nothing of it is touched any more.
 constexpr int replied = -1;
 template <class Body>
 void answer(fuse_req_t request, Body body) noexcept

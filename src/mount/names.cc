@@ -8,8 +8,7 @@ namespace {
 
 void reply_entry(fuse_req_t request, Mount& mount, const fuse_entry_param& entry)
 {
-    if (fuse_reply_entry(request, &entry) != 0)
-        mount.nodes.forget(*reinterpret_cast<Node*>(entry.ino), 1);
+    if (fuse_reply_entry(request, &entry) != 0) mount.nodes.forget(*reinterpret_cast<Node*>(entry.ino), 1);
 }
 
 void do_lookup(fuse_req_t request, fuse_ino_t parent, const char* name)

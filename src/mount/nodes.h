@@ -1,8 +1,8 @@
 // Nodes: the objects of the container that the kernel knows, each with the place where it was last seen.
 //
-// A node is one object, whatever its name is. The kernel refers to it by its address until it has forgotten all
-// that it looked up. Its dfs_obj_t is replaced when the object is seen at another place; requests that are
-// under way go on with the old one.
+// A node is one object, whatever its name is. The kernel refers to it by its address until it has forgotten
+// all that it looked up. Its dfs_obj_t is replaced when the object is seen at another place; requests that
+// are under way go on with the old one.
 //
 // Threads: any. Errors: std::bad_alloc.
 #pragma once

@@ -8,31 +8,32 @@ namespace stepstore::mounting {
 namespace {
 
 // What is there, or nothing.
-int find(Mount& mount, const Object& directory, const char* name, Object& found)
-{
-    mode_t mode = 0;
-    const int error = look_up(mount, directory, name, found, mode);
-    return error == ENOENT ? 0 : error;
-}
-
-// Of a file that is open here: renames it, so that its data stay. hidden: whether that was so. The number in
-// the name is of no other object, so no other mount takes it.
-int hide(Mount& mount, const Object& directory, const char* name, bool& hidden)
+Object find(Mount& mount, const Object& directory, const char* name)
 {
     Object found;
-    hidden = false;
-    if (const int error = find(mount, directory, name, found)) return error == EIO ? 0 : error;
-    if (!found || !mount.nodes.is_open(id_of(found))) return 0;
-    const daos_obj_id_t oid = id_of(found);
+    mode_t mode = 0;
+    look_up(mount, directory, name, found, mode);
+    return found;
+}
+
+Object find_open(Mount& mount, const Object& directory, const char* name)
+{
+    Object found = find(mount, directory, name);
+    return found && mount.nodes.is_open(id_of(found)) ? found : nullptr;
+}
+
+// Of a file that is open here: renames it, so that its data stay. The number in the name is of no other
+// object, so no other mount takes it.
+int hide(Mount& mount, const Object& directory, const char* name, const Object& file)
+{
+    const daos_obj_id_t oid = id_of(file);
     char other[64];
     std::snprintf(other, sizeof other, ".fuse_hidden-%016llx%016llx", static_cast<unsigned long long>(oid.hi),
                   static_cast<unsigned long long>(oid.lo));
     if (const int error =
             dfs_rename(mount.fs, directory.get(), name, directory.get(), other, RENAME_NOREPLACE))
-        return error == EEXIST ? EBUSY : error; // that is the file's name already
-    mode_t mode = 0;
-    if (look_up(mount, directory, other, found, mode) == 0) mount.nodes.hidden(found, directory, other);
-    hidden = true;
+        return error == EEXIST ? EBUSY : error; // it is that name already
+    if (const Object found = find(mount, directory, other)) mount.nodes.hidden(found, directory, other);
     return 0;
 }
 
@@ -41,9 +42,9 @@ void do_unlink(fuse_req_t request, fuse_ino_t parent, const char* name)
     answer(request, [&](Mount& mount) {
         const Object directory = object_of(mount, parent);
         const std::lock_guard lock(mount.hiding);
-        bool hidden = false;
-        int error = hide(mount, directory, name, hidden);
-        if (error == 0 && !hidden) error = dfs_remove(mount.fs, directory.get(), name, false, nullptr);
+        const Object file = find_open(mount, directory, name);
+        const int error = file ? hide(mount, directory, name, file)
+                               : dfs_remove(mount.fs, directory.get(), name, false, nullptr);
         mount.nodes.entry_changed(node_of(mount, parent));
         return error;
     });
@@ -65,17 +66,18 @@ void do_rename(fuse_req_t request, fuse_ino_t parent, const char* name, fuse_ino
         if (strlen(new_name) > DFS_MAX_NAME) return ENAMETOOLONG;
         const Object from = object_of(mount, parent), to = object_of(mount, new_parent);
         const std::lock_guard lock(mount.hiding);
-        bool hidden = false;
-        if (flags == 0)
-            if (const int error = hide(mount, to, new_name, hidden)) return error;
-        const int error = dfs_rename(mount.fs, from.get(), name, to.get(), new_name, flags);
+        // An open target changes its place with what replaces it, and is hidden then: so there is always
+        // something under its name.
+        const Object replaced = flags == 0 ? find_open(mount, to, new_name) : nullptr;
+        const unsigned how = replaced ? RENAME_EXCHANGE : flags;
+        int error = dfs_rename(mount.fs, from.get(), name, to.get(), new_name, how);
+        if (error == 0 && replaced) error = hide(mount, from, name, replaced);
         mount.nodes.entry_changed(node_of(mount, parent));
         mount.nodes.entry_changed(node_of(mount, new_parent));
         if (error != 0) return error;
-        Object moved;
-        if (find(mount, to, new_name, moved) == 0 && moved) mount.nodes.moved(moved);
-        if ((flags & RENAME_EXCHANGE) != 0 && find(mount, from, name, moved) == 0 && moved)
-            mount.nodes.moved(moved);
+        if (const Object moved = find(mount, to, new_name)) mount.nodes.moved(moved);
+        if ((flags & RENAME_EXCHANGE) != 0)
+            if (const Object moved = find(mount, from, name)) mount.nodes.moved(moved);
         return 0;
     });
 }

@@ -109,7 +109,15 @@ def any_call(both):
     path, other = both.path(), both.path()
     offset, data = chance.randrange(100_000), chance.randbytes(chance.randrange(20_000))
     flags = chance.choice(
-        (0, os.O_CREAT, os.O_CREAT, os.O_CREAT | os.O_EXCL, os.O_TRUNC, os.O_APPEND | os.O_CREAT, os.O_NOFOLLOW)
+        (
+            0,
+            os.O_CREAT,
+            os.O_CREAT,
+            os.O_CREAT | os.O_EXCL,
+            os.O_TRUNC,
+            os.O_APPEND | os.O_CREAT,
+            os.O_NOFOLLOW,
+        )
     )
     return chance.choice(
         (

@@ -36,9 +36,7 @@ def mount(
     directory: DirectoryArgument,
     read_only: Annotated[bool, typer.Option("--read-only", "-r", help="Let nobody change anything.")] = False,
     snapshot: SnapshotOption = None,
-    foreground: Annotated[
-        bool, typer.Option("--foreground", help="Stay, and unmount at Ctrl-C.")
-    ] = False,
+    foreground: Annotated[bool, typer.Option("--foreground", help="Stay, and unmount at Ctrl-C.")] = False,
     allow_other: Annotated[
         bool, typer.Option("--allow-other", help="Also for other users, as modes and owners allow it.")
     ] = False,
@@ -126,7 +124,9 @@ def _kind_of_mount(directory: str) -> str:
     """Of the last one at a directory; "" if there is none."""
     place = os.path.realpath(directory)
     kind = ""
-    for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape").splitlines():
+    for line in (
+        Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    ):
         front, _, back = line.partition(" - ")
         escaped = front.split(" ")[4]
         if re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), escaped) == place:
@@ -144,9 +144,13 @@ def _require_free(directory: str) -> None:
         entries = os.listdir(directory)
     except OSError as error:
         if error.errno == errno.ENOTCONN:
-            refuse("is a mount whose process has died: 'stepstore unmount DIR' or 'fusermount3 -u DIR' ends it")
+            refuse(
+                "is a mount whose process has died: 'stepstore unmount DIR' or 'fusermount3 -u DIR' ends it"
+            )
         if isinstance(error, FileNotFoundError):
-            raise CommandError(f"{directory}: there is no such directory: make it", ExitCode.NOT_FOUND) from None
+            raise CommandError(
+                f"{directory}: there is no such directory: make it", ExitCode.NOT_FOUND
+            ) from None
         refuse(f"cannot be read: {error.strerror}")
     if _kind_of_mount(directory) == KIND:
         refuse("has a container mounted already: unmount it first")
