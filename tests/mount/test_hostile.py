@@ -31,7 +31,7 @@ def try_all(path):
         lambda: open(path, "ab").write(b"more"),
         lambda: os.rename(path, path + b"x"),
         lambda: os.rename(path + b"x", path),
-        lambda: os.mkdir(path + b"/below"),
+        lambda: open(path + b"/below", "wb").write(b"x"),
     ):
         with contextlib.suppress(OSError):
             call()
