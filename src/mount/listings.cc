@@ -41,7 +41,7 @@ void do_opendir(fuse_req_t request, fuse_ino_t, fuse_file_info* file)
     answer(request, [&](Mount&) {
         auto listing = std::make_unique<Listing>();
         file->fh = reinterpret_cast<std::uint64_t>(listing.get());
-        if (fuse_reply_open(request, file) == 0) listing.release();
+        if (fuse_reply_open(request, file) == 0) (void)listing.release();
         return replied;
     });
 }
