@@ -32,6 +32,7 @@ from stepstore.store import Container, ObjectId, Pool, Snapshot
 
 if TYPE_CHECKING:
     from stepstore.arrays import ArrayInfo, Arrays, open_arrays
+    from stepstore.file_system import FileStatus, FileSystem, open_file_system
     from stepstore.steps import Attribute, Block, Field, Steps, StepStatus, Structure, Variable, open_steps
     from stepstore.writer import Writer, WriterStep
 
@@ -47,6 +48,8 @@ __all__ = [
     "Container",
     "Error",
     "Field",
+    "FileStatus",
+    "FileSystem",
     "KeyValue",
     "ObjectId",
     "Pool",
@@ -59,13 +62,15 @@ __all__ = [
     "WriterStep",
     "__version__",
     "open_arrays",
+    "open_file_system",
     "open_steps",
     "plugin_path",
 ]
 
-# What needs numpy is imported when it is asked for first: the names, by the module.
+# What takes time to import is imported when it is asked for first: the names, by the module.
 _LATER = {
     "arrays": {"ArrayInfo", "Arrays", "open_arrays"},
+    "file_system": {"FileStatus", "FileSystem", "open_file_system"},
     "steps": {"Attribute", "Block", "Field", "StepStatus", "Steps", "Structure", "Variable", "open_steps"},
     "writer": {"Writer", "WriterStep"},
 }

@@ -67,6 +67,10 @@ EXAMPLES: dict[str, list[tuple[str, str]]] = {
         ("stepstore cont create out/second", "Make a container"),
         ("stepstore cont create out/files --type posix", "Make a file system, for programs that use libdfs"),
     ],
+    "cp": [
+        ("stepstore cp gs.nc out/files/runs.nc", "Copy a file into a file system in a container"),
+        ("stepstore cp -a out/files/runs.nc kept.nc", "Copy it out again, with its mode and time"),
+    ],
     "cont list": [("stepstore cont list out", "List the containers of a pool")],
     "cont query": [("stepstore cont query out/default", "Show what a container holds")],
     "cont destroy": [("stepstore cont destroy --yes out/second", "Remove a container without a question")],

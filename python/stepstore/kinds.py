@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from stepstore import _core
 from stepstore.buffers import decode_key, encode_key
 from stepstore.errors import DER_INVAL, Error
+from stepstore.file_paths import raw_path
 from stepstore.store import Container, ObjectId, Pool
 
 STREAMS_HI, STEPS_HI, LEASES_HI = 0x53530001, 0x53530002, 0x53530003
@@ -90,7 +91,8 @@ def zarr_node(blobs: _core.Blobs, folder: str) -> tuple[str, dict[str, Any]] | N
 
 # ---- at a location
 class Opener(NamedTuple):
-    """kind: "stream", "array", "zarr_group", "zarr_array", "blob", "folder", "dataset" or "object". exact:
+    """kind: "stream", "array", "zarr_group", "zarr_array", "blob", "folder", "dataset", "file_system" or
+    "object". exact:
     the location names it; else it lies below."""
 
     kind: str
@@ -110,7 +112,7 @@ def openers_at(location: str) -> list[Opener]:
             Pool.connect(pool, read_only=True) as opened,
             opened.open_container(container or "default", read_only=True) as inside,
         ):
-            for look in (_streams_at, _arrays_at, _blobs_at, _others_at):
+            for look in (_streams_at, _arrays_at, _blobs_at, _files_at, _others_at):
                 with contextlib.suppress(Error):  # damage in one of them is not asked for here
                     found += look(_Where(_plain(location), pool, inside, rest))
     return found
@@ -173,6 +175,16 @@ def _blobs_at(at: _Where) -> Iterator[Opener]:
         yield Opener("blob", "there is a file", f"fsspec.open({url})")
     elif blobs.children(encode_key(at.rest)):
         yield Opener("folder", "there are files", f"fsspec.filesystem('stepstore').ls({url})")
+
+
+def _files_at(at: _Where) -> Iterator[Opener]:
+    with contextlib.suppress(OSError):
+        files = _core.mount(at.pool, at.container.label) if _core.capabilities(at.pool).own_store else None
+        if files is not None:
+            files.stat(raw_path(at.rest))
+            what = "a file of this name in a file system" if at.rest else "a file system"
+            how = f"stepstore.open_file_system({_quoted(at.place)})"
+            yield Opener("file_system", f"there is {what}", how)
 
 
 def _others_at(at: _Where) -> Iterator[Opener]:

@@ -26,7 +26,7 @@ TOPICS: dict[str, list[tuple[str, str]]] = {
     "A LOCATION is": [
         ("POOL", "A directory, local:LABEL, shared:DIRECTORY, or rados://CEPHPOOL/NAMESPACE."),
         ("POOL/CONTAINER", "All in a container. A stream of an application lies in 'default'."),
-        ("POOL/CONTAINER/NAME", "A stream, array, Zarr group or blob."),
+        ("POOL/CONTAINER/NAME", "A stream, array, Zarr group, blob or file."),
         ("POOL/CONTAINER/STREAM/VARIABLE", "A variable of a stream."),
         ("POOL/CONTAINER/HI.LO[/KEY]", "An object, or one of its keys."),
         ("stepstore://LOCATION", "The same. Zarr and fsspec need it so."),
@@ -50,7 +50,8 @@ _COMMANDS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "cat": ("browse", "cat", {}),
     "du": ("listing", "du", {}),
     "steps": ("steps", "steps", {}),
-    "rm": ("steps", "remove", {}),
+    "rm": ("remove", "remove", {}),
+    "cp": ("cp", "cp", {}),
     "copy": ("copy", "copy", {}),
     "export": ("exchange", "export", {}),
     "import": ("exchange", "import_", {}),
@@ -69,7 +70,7 @@ _COMMANDS: dict[str, tuple[str, str, dict[str, Any]]] = {
 
 _PANELS = {
     "Look": ("ls", "tree", "stat", "cat", "du", "steps"),
-    "Change": ("copy", "export", "import", "rm", "pool", "cont", "snapshot", "mount", "unmount"),
+    "Change": ("cp", "copy", "export", "import", "rm", "pool", "cont", "snapshot", "mount", "unmount"),
     "Measure and predict": ("bench", "simulate", "advise", "report", "demo"),
     "Set up": ("plugin-path", "pkg-config-path", "daos-root", "fdb5-env", "adios2-env", "version"),
 }

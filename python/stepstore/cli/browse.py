@@ -21,6 +21,7 @@ from stepstore.copying.at_work import AT_WORK, is_at_work
 from stepstore.copying.mark import unfinished
 from stepstore.errors import DER_INVAL, DER_NONEXIST, Error
 from stepstore.view import look, summary
+from stepstore.view.file_system import Content, EntryNode
 from stepstore.view.node import Node
 from stepstore.view.objects import AkeyNode, ObjectNode, Records
 
@@ -29,7 +30,7 @@ LocationArgument = Annotated[
     typer.Argument(
         metavar="LOCATION",
         autocompletion=complete.locations,
-        help="POOL, POOL/CONTAINER, POOL/CONTAINER/NAME of a stream, array, Zarr group or blob, "
+        help="POOL, POOL/CONTAINER, POOL/CONTAINER/NAME of a stream, array, Zarr group, blob or file, "
         "POOL/CONTAINER/STREAM/VARIABLE, POOL/CONTAINER/HI.LO (an object) or POOL/CONTAINER/HI.LO/KEY.",
     ),
 ]
@@ -107,6 +108,7 @@ _BYTES_OF = {
     ("records", "size"),
     ("records", "record_size"),
     ("blob", "size"),
+    ("file", "size"),
 }
 _CELLS_OF = {("object", "size"), ("object", "chunk_size")}
 
@@ -219,6 +221,10 @@ def cat(
     if isinstance(node, AkeyNode) and node.kind == "records":
         _copy_array(node.records(), offset, size)
         return
+    if isinstance(node, EntryNode) and node.kind != "directory":
+        with node.followed().opened() as content:
+            _copy_array(content, offset, size)
+        return
     if node.kind not in _WITH_DATA:
         usage_error(
             f"{location!r} is a {node.kind.replace('_', ' ')}: give something in it ('stepstore ls' lists "
@@ -277,7 +283,7 @@ def _cat_array_object(
         _copy_array(array, offset, size)
 
 
-def _copy_array(array: Array | Records, offset: int, size: int | None) -> None:
+def _copy_array(array: Array | Records | Content, offset: int, size: int | None) -> None:
     cell = array.cell_size
     end = array.size * cell
     if size is not None:

@@ -32,12 +32,26 @@ _DEFAULT_SECONDS = 1.5  # and the interpreter starts before: at most 2 s. A free
 _MOST = 500  # names that are looked at further than others
 _SPECIAL = re.compile(r"([^\w@%+=:,./-])")
 _SCHEME = re.compile(r"(^|//)(stepstore|local|shared|rados|daos|fdb):$")
-_OPENED = {"container", "dataset", "stream", "folder", "zarr_group", "key_value", "object", "dkey"}
+_OPENED = {
+    "container",
+    "dataset",
+    "file_system",
+    "directory",
+    "stream",
+    "folder",
+    "zarr_group",
+    "key_value",
+    "object",
+    "dkey",
+}
+_WITH_STREAMS = {"container", "file_system", "directory"}  # or with files
 _ALL = _OPENED | {
     "variable",
     "array",
     "zarr_array",
     "blob",
+    "file",
+    "link",
     "collocation",
     "key",
     "array_bytes",
@@ -79,12 +93,18 @@ def pools(ctx: typer.Context, incomplete: str) -> Iterator[tuple[str, str]]:
 
 @_quiet
 def containers(ctx: typer.Context, incomplete: str) -> Iterator[tuple[str, str]]:
-    return _locations(incomplete, {"container", "dataset"})
+    return _locations(incomplete, {"container", "dataset", "file_system"})
 
 
 @_quiet
 def streams(ctx: typer.Context, incomplete: str) -> Iterator[tuple[str, str]]:
     return _locations(incomplete, {"container", "stream"})
+
+
+@_quiet
+def removed(ctx: typer.Context, incomplete: str) -> Iterator[tuple[str, str]]:
+    """What `rm` takes."""
+    return _locations(incomplete, {"container", "stream", "file_system", "directory", "file", "link"})
 
 
 @_quiet
@@ -123,7 +143,7 @@ def _locations(incomplete: str, kinds: set[str] | None) -> Iterator[tuple[str, s
             continue
         kind = node.kind.replace("_", " ")
         yield before + node.location, kind
-        if node.kind in _OPENED and (kinds is None or "stream" in kinds and node.kind == "container"):
+        if node.kind in _OPENED and (kinds is None or "stream" in kinds and node.kind in _WITH_STREAMS):
             yield f"{before}{node.location}/", kind
 
 

@@ -26,7 +26,18 @@ AllOption = Annotated[
 ]
 # Of so many streams, arrays and containers facts are told without -l.
 _MOST_COSTLY = 500
-_LEAVES = {"array", "zarr_array", "blob", "key", "variable", "collocation", "value", "records"}
+_LEAVES = {
+    "array",
+    "zarr_array",
+    "blob",
+    "key",
+    "variable",
+    "collocation",
+    "value",
+    "records",
+    "file",
+    "link",
+}
 
 
 @dataclass
@@ -230,6 +241,9 @@ def _details(row: _Row) -> str:
         words.append(f"chunks of {'x'.join(map(str, told['chunks']))}")
     if "zarr_format" in told:
         words.append(f"Zarr {told['zarr_format']}")
+    words += [told[name] for name in ("mode", "owner") if name in told]
+    if row.kind == "link":
+        words.append(f"to {told['target']}")
     words += [moment(told[name]) for name in ("modified", "created") if name in told]
     if "uuid" in told:
         words.append(told["uuid"])

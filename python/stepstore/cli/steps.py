@@ -10,15 +10,11 @@ import numpy as np
 import typer
 from rich.progress import track
 
-from stepstore import _core
 from stepstore.cli import complete
 from stepstore.cli.address import not_found, open_container, resolve
-from stepstore.cli.browse import streams_of
-from stepstore.cli.common import JsonOption, SnapshotOption, YesOption, confirm, print_line, usage_error
+from stepstore.cli.common import JsonOption, SnapshotOption, print_line, usage_error
 from stepstore.cli.dump import lines_of, shown_name
 from stepstore.console import Settings, emit_json, human_bytes, human_time, show, styled, table
-from stepstore.copying.at_work import AT_WORK, give_up
-from stepstore.copying.task import Place
 from stepstore.steps import Steps, Structure, Variable, open_steps
 
 
@@ -112,36 +108,6 @@ def steps(
         emit_json(report)
         return
     _show(report, long=long, blocks=blocks, attributes=attributes)
-
-
-def remove(
-    location: Annotated[
-        str,
-        typer.Argument(metavar="POOL/CONTAINER/STREAM", autocompletion=complete.streams, help="The stream."),
-    ],
-    take_over: Annotated[
-        bool, typer.Option("--take-over", help="Remove an import whose process died on another machine.")
-    ] = False,
-    yes: YesOption = False,
-) -> None:
-    """Remove a stream of steps with all its objects, or what an interrupted import has left.
-
-    A stream that is being written is refused, and so is an import at work."""
-    address = resolve(location)
-    if not address.stream:
-        usage_error(f"{location!r} names no stream: 'cont destroy' removes containers, 'pool destroy' pools")
-    where = f"{address.pool}/{address.container}"
-    if address.stream.endswith(AT_WORK):
-        place = Place(address.pool, address.container, address.stream.removesuffix(AT_WORK))
-        confirm(f"Remove the unfinished stream {place.stream} of {where}?", yes)
-        if give_up(place, take_over):
-            show(f"removed the unfinished stream {place.stream}")
-            return
-    if address.stream not in streams_of(address):  # said before the question
-        raise not_found(f"{where} has no stream {address.stream}: 'stepstore ls {where}' lists them")
-    confirm(f"Remove the stream {address.stream} of {where}?", yes)
-    _core.remove_stream(f"{where}/{address.stream}")
-    show(f"removed stream {address.stream}")
 
 
 def _open(location: str, snapshot: str | None) -> Steps:

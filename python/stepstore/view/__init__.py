@@ -28,6 +28,7 @@ from stepstore.kinds import (
 )
 from stepstore.store import ObjectId
 from stepstore.view.data import ArrayNode, StreamNode
+from stepstore.view.file_system import named_entry, no_entry
 from stepstore.view.files import BlobNode, FolderNode
 from stepstore.view.node import Broken, Inside, Node
 from stepstore.view.objects import CollocationNode, ObjectNode
@@ -35,6 +36,7 @@ from stepstore.view.objects import CollocationNode, ObjectNode
 # From so many objects on the sizes of all are asked for at once.
 _FEW = 20
 _PLURALS = {
+    "directory": ("directory", "directories"),
     "key_value": ("key-value", "key-values"),
     "zarr_group": ("Zarr group", "Zarr groups"),
     "zarr_array": ("Zarr array", "Zarr arrays"),
@@ -89,7 +91,7 @@ class PoolNode(Node):
 
 
 class ContainerNode(Node):
-    """Its kind is "dataset" if it has fields of an FDB."""
+    """Its kind is "dataset" if it has fields of an FDB, and "file_system" if it has one."""
 
     costly = True
 
@@ -108,8 +110,9 @@ class ContainerNode(Node):
     @property
     def kind(self) -> str:  # type: ignore[override]
         try:
-            named = self.name.startswith("fields-")
-            return "dataset" if named and dataset_record(self.inside.container) else "container"
+            if self.name.startswith("fields-") and dataset_record(self.inside.container):
+                return "dataset"
+            return "file_system" if self.inside.files else "container"
         except Error:
             return "container"
 
@@ -119,12 +122,14 @@ class ContainerNode(Node):
 
     def children(self, everything: bool = False) -> Iterator[Node]:
         yield from self.names(everything)
-        if everything or self.kind != "dataset":
+        if everything or self.kind == "container":
             yield from self.objects(everything)
 
     def names(self, everything: bool = False) -> Iterator[Node]:
         parts: list[Callable[[bool], Iterator[Node]]] = [self._streams, self._arrays, self._files]
-        for part in [self._collocations] if self.kind == "dataset" else parts:
+        if (kind := self.kind) != "container":
+            parts = [self._collocations if kind == "dataset" else self._entries]
+        for part in parts:
             yield from self._part(part, everything)
 
     def objects(self, everything: bool = False) -> Iterator[Node]:
@@ -150,6 +155,10 @@ class ContainerNode(Node):
         if root.kind != "folder" or zarr_node(self.inside.blobs, ""):  # which says what is wrong with it
             yield _Itself(self.inside, "", ".")
         yield from root.children(everything)
+
+    def _entries(self, everything: bool) -> Iterator[Node]:
+        root = named_entry(self.inside, "")
+        return iter(()) if root is None else root.children(everything)
 
     def _collocations(self, _: bool) -> Iterator[Node]:
         inside = self.inside
@@ -190,6 +199,8 @@ class ContainerNode(Node):
         return False
 
     def used(self) -> int:
+        if self.kind == "file_system":
+            return sum(child.used() for child in self.names())
         if self.kind != "dataset":
             return super().used()
         inside = self.inside
@@ -251,6 +262,12 @@ def look(pool: str, container: str = "", rest: str = "", snapshot: str | None = 
         for one in node.children():
             if one.name == rest:
                 return one
+    if inside.files is not None:
+        entry = named_entry(inside, rest)
+        if entry is not None:
+            return entry
+        if _core.parse_object(rest) is None:
+            raise no_entry(inside, rest)
     if (parsed := _core.parse_object(rest)) is not None:
         hi, lo, key = parsed
         told = _core.container_object(pool, container, ObjectId(hi, lo), inside.epoch)

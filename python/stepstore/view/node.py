@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from stepstore import _core
 from stepstore.arrays import Arrays, open_arrays
 from stepstore.errors import DER_INVAL, Error
+from stepstore.file_system import FileSystem, find_file_system
 from stepstore.kinds import STEPS_HI, user_half
 from stepstore.store import Container, ObjectId, Pool
 
@@ -87,6 +88,11 @@ class Inside:
     @functools.cached_property
     def blobs(self) -> _core.Blobs:
         return _core.Blobs(self.container._handle, self.pool, True)
+
+    @functools.cached_property
+    def files(self) -> FileSystem | None:
+        """Its file system, if it has one."""
+        return find_file_system(self.pool, self.label, epoch=self.epoch)
 
     @functools.cached_property
     def arrays(self) -> Arrays:
