@@ -1,7 +1,7 @@
 // File systems in containers (daos_fs.h) for Python: mounted ones, what is open in them, and how an errno
 // becomes an OSError.
 // Threads: they may share all. Fork: a child goes on with what its parent has open, as with libdfs.
-// Errors: OSError with the errno and the sentence of libdfs, and with the path; -DER_NO_HDL once it is closed.
+// Errors: OSError with the errno and the sentence of libdfs, and the path; -DER_NO_HDL once it is closed.
 #pragma once
 
 #include "common.h"

@@ -20,6 +20,7 @@ fsspec = pytest.importorskip("fsspec")
 from fsspec.implementations.local import LocalFileSystem  # noqa: E402
 from fsspec.implementations.memory import MemoryFileSystem  # noqa: E402
 
+from stepstore import _core  # noqa: E402
 from stepstore.blobs.filesystem import StepstoreFileSystem  # noqa: E402
 
 FILES = ["f0", "f1", "f2"]
@@ -173,10 +174,12 @@ class Plays:
         return self.file(), target
 
 
-@pytest.fixture
-def systems(pool: str, tmp_path: Path) -> Iterator[tuple[System, System, System]]:
+@pytest.fixture(params=["blobs", "files"])
+def systems(request: Any, pool: str, tmp_path: Path) -> Iterator[tuple[System, System, System]]:
     memory = System(MemoryFileSystem(), f"/{uuid.uuid4()}")
     local = System(LocalFileSystem(auto_mkdir=True), f"{tmp_path}/root")
+    if request.param == "files":
+        _core.create_file_system(pool, "box")
     ours = System(StepstoreFileSystem(skip_instance_cache=True), f"{pool}/box")
     yield ours, local, memory
     if memory.fs.exists(memory.root):

@@ -1,4 +1,4 @@
-"""File systems in containers on the command line: ls, tree, stat, cat, du and rm, and cp in, out and between."""
+"""File systems in containers on the command line: ls, tree, stat, cat, du, rm, and cp in, out and between."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def files(cli) -> FileSystem:
     return opened
 
 
-def damage(files: FileSystem, directory: int, name: str) -> None:
-    """Writes a kind into an inode that there is none of. directory: which of the objects is one."""
+def damage(files: FileSystem, name: str) -> None:
+    """Writes a kind that does not exist into an inode."""
     pool, container = files.location.rsplit("/", 1)
     found = _core.container_objects(pool, container, None, False)
     with Pool.connect(pool) as opened, opened.open_container(container) as box:
@@ -99,7 +99,7 @@ def test_a_snapshot_is_looked_at(cli, files):
 
 
 def test_a_damaged_entry_is_named_and_the_rest_is_listed(cli, files):
-    damage(files, 1, "a.txt")
+    damage(files, "a.txt")
     result = cli("ls", "-r", "p/f", code=4)
     assert "inner" in result.out and "7.0" in result.out
     assert "warning: p/f/d/a.txt: " in result.err and "DER_CSUM" in result.err

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 import stepstore
-from stepstore import blobs
+from stepstore import _core, blobs
 from stepstore.blobs import Blobs, open_blobs
 from stepstore.handles import Handle, StoredObject
 
@@ -35,6 +35,8 @@ def look(handle: Any) -> Any:
             return handle.names(), handle.read("T").tolist()
         case stepstore.Steps():
             return len(handle), handle["x"].tolist()
+        case stepstore.FileSystem():
+            return [(entry.name, entry.status) for entry in handle.entries()]
         case Blobs():
             return handle.keys(), handle.read("name")
     raise AssertionError(type(handle))
@@ -53,6 +55,7 @@ HANDLES: dict[str, Callable[[stepstore.Pool, stepstore.Container, str], Any]] = 
     ),
     "arrays": lambda pool, box, place: stepstore.open_arrays(f"{place}/arrays"),
     "steps": lambda pool, box, place: stepstore.open_steps(f"{place}/box/run"),
+    "file system": lambda pool, box, place: stepstore.open_file_system(f"{place}/files"),
     "blobs": lambda pool, box, place: open_blobs(place, "box"),
     "blobs at a snapshot": lambda pool, box, place: open_blobs(place, "box", snapshot="before"),
 }
@@ -63,6 +66,7 @@ PLAIN = {
     stepstore.Block,
     stepstore.Error,
     stepstore.Field,
+    stepstore.FileStatus,
     stepstore.ObjectId,
     stepstore.Snapshot,
     stepstore.StepStatus,
@@ -91,6 +95,8 @@ def filled(pool: stepstore.Pool, box: stepstore.Container) -> Iterator[tuple[Any
         arrays.write("T", np.arange(3.0))
     with stepstore.Writer(f"{pool.location}/box/run") as writer, writer.step() as step:
         step["x"] = np.arange(5)
+    _core.create_file_system(pool.location, "files")
+    stepstore.open_file_system(f"{pool.location}/files").mkdir("d")
     yield pool, box, pool.location
 
 

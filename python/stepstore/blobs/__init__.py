@@ -9,11 +9,12 @@ C programs have stepstore/blobs.h.
 from __future__ import annotations
 
 import asyncio
+import functools
 import os
 import threading
 import weakref
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stepstore import _core
 from stepstore.buffers import decode_key, encode_key, memory_of
@@ -21,6 +22,9 @@ from stepstore.errors import DER_EXIST, DER_NONEXIST, DER_STALE, Error
 from stepstore.kinds import DATA_HI, DIRECTORY_HI, WRITERS_HI
 from stepstore.process import PerProcess
 from stepstore.store import Container, Pool
+
+if TYPE_CHECKING:
+    from stepstore.file_system import FileSystem
 
 __all__ = ["BlobInfo", "BlobWriter", "Blobs", "LargeError", "Place", "find_place", "open_blobs"]
 
@@ -140,6 +144,14 @@ class Blobs:
     def container(self) -> Container:
         """The container that they lie in, open as they are."""
         return self._container
+
+    @functools.cached_property
+    def files(self) -> FileSystem | None:
+        """FileSystem or None : The file system of the container, if that has one in the place of blobs."""
+        from stepstore.blobs.stored_files import file_system_of
+
+        epoch = self._opened_with[3] if self._opened_with else None
+        return file_system_of(self._pool.location, self._container, epoch, self.read_only)
 
     def leave(self) -> None:
         """Say that this process writes no more. A later write is possible."""

@@ -14,6 +14,8 @@ name may be a file and a directory.
 rmdir() and rm() of a container hide it while it has no files, and do not destroy it, since others may write a
 file at this moment. Pool.destroy_container destroys it.
 
+A container with a file system (stepstore.file_system) shows its files: stepstore.blobs.stored_files.
+
 POOL/CONTAINER/.objects has the key-values and arrays of other programs, by id (stepstore.blobs.object_files).
 """
 
@@ -38,6 +40,7 @@ from stepstore.blobs import OBJECTS, Blobs, Place, find_place, open_blobs, pool_
 from stepstore.errors import DER_INVAL, Error
 from stepstore.blobs.file import Reader, StepstoreFile, as_os_error
 from stepstore.blobs.object_files import ObjectFiles, is_object
+from stepstore.blobs.stored_files import StoredFiles, copy_bytes
 from stepstore.kinds import ZARR_KEYS, hint, openers_at
 from stepstore.store import Pool
 
@@ -170,6 +173,21 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
             kept.append(opened)
         return opened
 
+    def _stored(self, place: Place, *, write: bool = False, make: bool = True) -> StoredFiles | None:
+        """The files of a container that has a file system; None: another one, or none yet."""
+        if not place.container or not _core.capabilities(place.pool).own_store:
+            return None
+        try:
+            all_of_it = Place(place.pool, place.container, "", True)
+            blobs = self._blobs(all_of_it, write=write and not self._read_only, make=make)
+        except FileNotFoundError:
+            return None
+        if blobs.files is None:
+            return None
+        if write and self._read_only:
+            raise PermissionError(f"{place.pool}/{place.container}: this filesystem is read-only")
+        return StoredFiles(blobs.files)
+
     def _same(self, place: Place) -> tuple[Any, ...]:
         """What two paths to one place have in common, through links say."""
         return pool_identity(place.pool), place.container, *filter(None, place.key.split("/"))
@@ -227,6 +245,8 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
         directory = _directory(path)
         if not place.container:
             return directory
+        if stored := self._stored(place):
+            return stored.info(place.key, path)
         if is_object(place.key):
             return self._objects(place).info(place.key, path)
         blobs = self._blobs(place)
@@ -249,6 +269,9 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
             with as_os_error(), Pool.connect(place.pool, read_only=True) as pool:
                 names = [name for name in pool.containers() if self._is_shown(place.pool, name)]
             entries = [_directory(f"{path}/{name}") for name in names]
+            return entries if detail else [entry["name"] for entry in entries]
+        if stored := self._stored(place):
+            entries = stored.ls(place.key, path)
             return entries if detail else [entry["name"] for entry in entries]
         if is_object(place.key):
             entries = self._objects(place).ls(place.key, path)
@@ -279,7 +302,8 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
             place = self._place(path)
         except FileNotFoundError:
             return {} if detail else []
-        if maxdepth is not None or withdirs or not place.container or is_object(place.key):
+        by_walking = maxdepth is not None or withdirs or not place.container or is_object(place.key)
+        if by_walking or self._stored(place):
             return super().find(path, maxdepth=maxdepth, withdirs=withdirs, detail=detail)
         try:
             blobs = self._blobs(place)
@@ -321,6 +345,9 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
             raise FileExistsError(path)
         if not place.container:
             return
+        if stored := self._stored(place, write=True):
+            stored.makedirs(place.key, path, exist_ok)
+            return
         blobs = self._blobs(place, write=True)
         blobs.show()
         parts = place.key.split("/") if place.key else []
@@ -335,6 +362,9 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
         place = self._place(path)
         if not place.container:
             raise PermissionError(f"{path} is a pool: remove it with 'stepstore pool destroy'")
+        if stored := self._stored(place, write=True, make=False):
+            stored.rmdir(place.key, path)
+            return
         blobs = self._blobs(place, write=True, make=False)
         if blobs.children(place.key):
             raise OSError(errno.ENOTEMPTY, "this directory is not empty", path)
@@ -392,6 +422,9 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
         place = self._place(path)
         if not place.container:
             raise PermissionError(f"{path} is a pool: remove it with 'stepstore pool destroy'")
+        if stored := self._stored(place, write=True, make=False):
+            stored.rm_below(place.key)
+            return
         blobs = self._blobs(place, write=True, make=False)
         blobs.delete_folder(place.key)
         if place.key:
@@ -401,6 +434,10 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
 
     def rm_file(self, path: str) -> None:
         """Remove one file."""
+        place = self._place(path)
+        if place.key and (stored := self._stored(place, write=True, make=False)):
+            stored.rm_file(place.key, path)
+            return
         blobs, key = self._file(path, write=True, make=False)
         if blobs.delete(key):
             return
@@ -429,6 +466,8 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
     def cat_file(self, path: str, start: int | None = None, end: int | None = None, **_: Any) -> bytes:
         """Read a file, or a part of it."""
         place = self._place(path)
+        if place.key and (stored := self._stored(place)):
+            return stored.cat(place.key, path, start, end)
         if is_object(place.key):
             return self._objects(place).open(place.key, path).read(start or 0, end)
         blobs, key = self._file(path)
@@ -446,6 +485,10 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
 
     def pipe_file(self, path: str, value: Any, mode: str = "overwrite", **_: Any) -> None:
         """Write a whole file. With the mode "create", only if there is none."""
+        place = self._place(path)
+        if place.key and (stored := self._stored(place, write=True)):
+            stored.pipe(place.key, value, path, mode == "create")
+            return
         blobs, key = self._file(path, write=True)
         if not blobs.write(key, value, new=mode == "create"):
             raise FileExistsError(path)
@@ -458,6 +501,12 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
         if self.isdir(path1):
             self.makedirs(path2, exist_ok=True)
             version = None
+        elif self._stored(place) or self._stored(self._place(path2)):
+            self.info(path1)  # before a container is made for it
+            if self._same(place) == self._same(self._place(path2)):
+                return
+            copy_bytes(self.open(path1, "rb"), self.open(path2, "wb"))
+            return
         elif is_object(place.key):
             reader = self._reader(path1)
             target, new = self._file(path2, write=True)
@@ -494,6 +543,14 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
                 return
             if recursive and into[: len(names)] == names:
                 raise OSError(errno.EINVAL, "a directory cannot be moved into itself", path1)
+            target = self._place(path2)
+            if stored := self._stored(source, write=True, make=False):
+                if names[:2] == into[:2] and source.key and target.key:
+                    stored.move(source.key, target.key, path1)
+                    return
+                self.copy(path1, path2, recursive, maxdepth, on_error="raise", **kwargs)
+                self.rm(path1, recursive)
+                return
         moved: list[tuple[str, bytes | None]] = []
         self.copy(path1, path2, recursive, maxdepth, on_error="raise", moved=moved, **kwargs)
         for path, version in reversed(moved):
@@ -506,6 +563,10 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
 
     def touch(self, path: str, truncate: bool = True, **_: Any) -> None:
         """Make an empty file, or with truncate=False say that it was written now."""
+        place = self._place(path)
+        if place.key and (stored := self._stored(place, write=True)):
+            stored.touch(place.key, path, truncate)
+            return
         blobs, key = self._file(path, write=True)
         if truncate:
             blobs.write(key, b"")
@@ -533,7 +594,12 @@ class StepstoreFileSystem(AbstractFileSystem):  # type: ignore[misc]
         block_size: int | None = None,
         autocommit: bool = True,
         **kwargs: Any,
-    ) -> StepstoreFile:
+    ) -> Any:
+        place = self._place(path)
+        if place.key and (stored := self._stored(place, write=mode != "rb")):
+            if not autocommit:
+                raise NotImplementedError("a file system in a container has no transactions")
+            return stored.open(place.key, path, mode)
         with as_os_error():
             return StepstoreFile(
                 self,

@@ -75,7 +75,7 @@ class Folder(abc.ABC):
     def entries(self) -> Iterator[Entry]: ...
     @abc.abstractmethod
     def status(self, name: str) -> FileStatus | None:
-        """Links are not followed. None: there is nothing. A kind that is none of ours is OSError."""
+        """Links are not followed. None: there is nothing. Its kind may be one that is not copied."""
 
     @abc.abstractmethod
     def folder(self, name: str) -> Folder: ...
