@@ -30,6 +30,7 @@ void bind_locations(nb::module_& module);
 void bind_store(nb::module_& module);
 void bind_file_systems(nb::module_& module);
 void bind_files(nb::module_& module);
+void bind_user_attributes(nb::module_& module);
 void bind_objects(nb::module_& module);
 void bind_completions(nb::module_& module);
 void bind_admin(nb::module_& module);

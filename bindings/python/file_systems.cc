@@ -1,9 +1,7 @@
 // File systems in containers (daos_fs.h) for Python.
-#include "common.h"
+#include "open_pool.h"
 
 #include "base/errno_of.h"
-#include "base/not_copied.h"
-#include "stepstore/admin.h"
 
 #include <daos_fs.h>
 
@@ -20,41 +18,9 @@ int code_of(int number)
     return -DER_IO;
 }
 
-void require_done(int code)
-{
-    if (code != 0) throw Error(code, stepstore_last_message());
-}
-
-// daos_init(), and a pool for the C calls.
-class OpenPool : NotCopied {
-public:
-    explicit OpenPool(const std::string& location)
-    {
-        std::size_t size = 0;
-        require_done(stepstore_pool_path(location.c_str(), nullptr, &size));
-        std::string path(size, '\0');
-        require_done(stepstore_pool_path(location.c_str(), path.data(), &size));
-        require_done(daos_init());
-        const int code = daos_pool_connect(path.c_str(), nullptr, DAOS_PC_RW, &handle_, nullptr, nullptr);
-        if (code == 0) return;
-        Error error(code, stepstore_last_message());
-        daos_fini();
-        throw error;
-    }
-    ~OpenPool()
-    {
-        daos_pool_disconnect(handle_, nullptr);
-        daos_fini();
-    }
-    daos_handle_t get() const { return handle_; }
-
-private:
-    daos_handle_t handle_{};
-};
-
 void create_file_system(const std::string& pool, const std::string& label, std::uint64_t chunk_size)
 {
-    const OpenPool open(pool);
+    const OpenPool open(pool, DAOS_PC_RW);
     dfs_attr_t attributes{};
     attributes.da_chunk_size = chunk_size;
     const int number =

@@ -64,6 +64,7 @@ NB_MODULE(_core, module)
     stepstore::python::bind_store(module);
     stepstore::python::bind_file_systems(module);
     stepstore::python::bind_files(module);
+    stepstore::python::bind_user_attributes(module);
     stepstore::python::bind_admin(module);
     stepstore::python::bind_steps(module);
     stepstore::python::bind_writer(module);

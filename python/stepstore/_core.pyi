@@ -38,6 +38,9 @@ class _Closable:
     @property
     def closed(self) -> bool: ...
 
+def user_attributes(pool: str, label: str) -> dict[bytes, bytes]: ...
+def set_user_attributes(pool: str, label: str, values: dict[bytes, bytes]) -> None: ...
+
 _Status = tuple[int, int, int, int, int, int]
 
 class FileSystem(_Closable):

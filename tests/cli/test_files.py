@@ -442,3 +442,31 @@ def test_holes_stay_holes(cli, files):
 
 def pool_bytes(cli) -> int:
     return sum(one.stat().st_blocks * 512 for one in (cli.directory / "p").rglob("*") if one.is_file())
+
+
+def test_copy_carries_user_attributes(cli, files):
+    place = str(cli.directory / "p")
+    wanted = {b"title": b"first run", b"dir\xff": b"\0\1" * 3000}
+    _core.set_user_attributes(place, "f", wanted)
+    cli("copy", "--chunk-size", 1 << 20, "p", "q")
+    assert _core.user_attributes(str(cli.directory / "q"), "f") == wanted
+    cli("pool", "create", "r")
+    cli("copy", "--chunk-size", 1 << 20, "p/f", "r/f")
+    assert _core.user_attributes(str(cli.directory / "r"), "f") == wanted
+    assert "complete already" in cli("copy", "--chunk-size", 1 << 20, "p/f", "r/f").out
+    _core.set_user_attributes(place, "f", {b"title": b"second run"})
+    cli.fails("copy", "--chunk-size", 1 << 20, "p/f", "r/f", code=1, says="DER_EXIST")
+
+
+def test_user_attributes_that_the_target_cannot_keep_are_named(cli):
+    cli("pool", "create", "p")
+    cli("cont", "create", "p/box")
+    with Pool.connect(cli.directory / "p") as pool, pool.open_container("box") as box, box.key_value(1) as values:
+        values["k"] = b"v"
+    _core.set_user_attributes(str(cli.directory / "p"), "box", {b"title": b"x"})
+    cli("pool", "create", "shared", "--on", "files")
+    result = cli("copy", "p/box", "shared/box")
+    assert "its user attributes are not in the copy (a pool in files keeps none): title" in result.err
+    cli("pool", "create", "back")
+    cli("copy", "shared/box", "back/box")
+    assert _core.user_attributes(str(cli.directory / "back"), "box") == {}

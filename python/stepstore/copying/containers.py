@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from stepstore import _core
-from stepstore.copying import datasets, files, step_snapshots
+from stepstore.copying import datasets, files, step_snapshots, user_attributes
 from stepstore.copying.akeys import compare_akeys, copy_akeys
 from stepstore.copying.mark import Mark, unfinished
 from stepstore.copying.objects import compare_array, compare_key_value, copy_array, copy_key_value, differs
@@ -139,6 +139,10 @@ class ContainerCopy:
             if any(stream_record(self._to, one.new_name) != self._moved(one) for one in plan.streams):
                 return False
             if not self.destination.part and self._further_objects(plan):
+                return False
+            if not self.destination.part and user_attributes.differ(
+                self.source, self._from, self.destination, self._to
+            ):
                 return False
             self._each(plan.items, lambda item: self._compare(then, item))
             for stream in plan.streams:
@@ -499,6 +503,8 @@ class ContainerCopy:
                 elif self.options.verify and streams[stream.new_name] != record:
                     raise differs(f"the stream {stream.name}", "its record")
         self.report.streams += len(plan.streams)
+        if not self.destination.part:
+            user_attributes.copy(self.source, self._from, self.destination, self._to, self.report)
         if plan.dataset:
             datasets.publish(self.source.pool, self.source.container, destination_pool, self._to)
 
