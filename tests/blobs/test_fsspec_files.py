@@ -1,4 +1,4 @@
-"""stepstore:// of fsspec on a container with a file system: what blobs do not have, and other packages on it."""
+"""stepstore:// of fsspec on a container with a file system: what blobs do not have, and other packages."""
 
 from __future__ import annotations
 

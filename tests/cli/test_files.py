@@ -461,7 +461,8 @@ def test_copy_carries_user_attributes(cli, files):
 def test_user_attributes_that_the_target_cannot_keep_are_named(cli):
     cli("pool", "create", "p")
     cli("cont", "create", "p/box")
-    with Pool.connect(cli.directory / "p") as pool, pool.open_container("box") as box, box.key_value(1) as values:
+    place = cli.directory / "p"
+    with Pool.connect(place) as pool, pool.open_container("box") as box, box.key_value(1) as values:
         values["k"] = b"v"
     _core.set_user_attributes(str(cli.directory / "p"), "box", {b"title": b"x"})
     cli("pool", "create", "shared", "--on", "files")

@@ -1,4 +1,4 @@
-"""The user attributes of a container (daos_cont_set_attr) go with it: those of now, as snapshots have none."""
+"""The user attributes of a container (daos_cont_set_attr): those of now, as snapshots have none."""
 
 from __future__ import annotations
 
