@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 import stepstore
+from stepstore import _core
 
 sys.path.append(str(Path(__file__).parents[1] / "support"))
 from command_server import CommandServer
@@ -115,6 +116,25 @@ def test_objects_of_dkeys_and_akeys_are_copied_there_and_back(pool: str) -> None
     assert len(json.loads(run("ls", place, "--json"))) == 61
     assert run("cat", f"{place}/dkey 3/records", "--offset", str(8 << 30)) == "12345678"
     assert "no damage" in run("pool", "check", pool)
+
+
+def test_a_file_system_is_filled_listed_and_copied_with_its_attributes(pool: str, tmp_path: Path) -> None:
+    run("cont", "create", f"{pool}/files", "--type", "posix")
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d/a").write_bytes(b"x" * 3_000_000)
+    run("cp", "-a", str(tmp_path / "d"), f"{pool}/files/d")
+    assert "a " in run("ls", f"{pool}/files/d") and "file_system" in run("ls", pool)
+    run("cp", "-a", f"{pool}/files/d", str(tmp_path / "out"))
+    assert (tmp_path / "out/a").read_bytes() == b"x" * 3_000_000
+    _core.set_user_attributes(pool, "files", {b"title": b"first"})
+    near, back = str(tmp_path / "near"), f"{pool}/back"
+    run("pool", "create", near)
+    for source, target in ((f"{pool}/files", f"{near}/files"), (f"{near}/files", back)):
+        run("copy", "--chunk-size", "1048576", source, target)
+        assert _core.user_attributes(*target.rsplit("/", 1)) == {b"title": b"first"}
+    assert "3000000" in run("stat", f"{back}/d/a")
+    run("rm", "--yes", "-r", f"{back}/d")
+    assert run("ls", back, "--json").strip() == "[]"
 
 
 def test_containers_and_keys(pool: str) -> None:
