@@ -1,17 +1,20 @@
 #include "base/file_calls.h"
 
+#include <atomic>
 #include <cerrno>
 
 namespace stepstore {
 
 namespace {
 
-FileWatcher watching = nullptr;
+std::atomic<FileWatcher> watching = nullptr;
 
 void note(const FileCall& call)
 {
+    const FileWatcher watcher = watching;
+    if (watcher == nullptr) return; // since just now
     const int error = errno;
-    watching(call);
+    watcher(call);
     errno = error;
 }
 

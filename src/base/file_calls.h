@@ -1,5 +1,5 @@
 // What this process asks of file systems by base/files.h, for a simulation of another one (admin.h).
-// Threads: any, but for watch_file_calls(), which comes before them. Errors: none.
+// Threads: any. A watcher may be called by others for a moment after it was replaced. Errors: none.
 #pragma once
 
 #include <cstdint>

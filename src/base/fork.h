@@ -16,12 +16,13 @@ std::uint64_t process_generation() noexcept;
 // Locks of this library that are held over every fork, so that no child begins with one locked by a thread
 // that it does not have. In the order in which they nest. They are never destroyed.
 enum class ForkLock : std::uint8_t {
-    workers,    // of asynchronous calls
-    handles,    // the table of handles
-    pools,      // the open pools of the store
-    reopening,  // of a back end's pool in a child
-    backend,    // pools of a back end being opened and closed
-    containers, // which containers are open; also asked within transactions
+    workers,      // of asynchronous calls
+    handles,      // the table of handles
+    pools,        // the open pools of the store
+    reopening,    // of a back end's pool in a child
+    backend,      // pools of a back end being opened and closed
+    containers,   // which containers are open; also asked within transactions
+    file_systems, // which handles of libdfs there are; nothing is locked below it
     count
 };
 std::mutex& held_over_fork(ForkLock which) noexcept;

@@ -10,7 +10,9 @@ namespace stepstore {
 Container::State::State(std::shared_ptr<Pool::State> in, std::string name, Access access)
     : pool(std::move(in)), label(std::move(name))
 {
-    const unsigned flags = access == Access::read_only ? DAOS_COO_RO : DAOS_COO_RW;
+    // libdaos lets a container be written through a connection for reading. Who asked for reading means it.
+    const bool reads = access == Access::read_only || pool->access == Access::read_only;
+    const unsigned flags = reads ? DAOS_COO_RO : DAOS_COO_RW;
     const int rc =
         library().cont_open(pool->handle, c_text(label, "container"), flags, &handle, nullptr, nullptr);
     check(library(), rc, [&] { return "open " + this->name(); });

@@ -55,7 +55,7 @@ LibraryInit::~LibraryInit()
 
 Pool::State::State(std::shared_ptr<const Library> library, const std::string& pool, std::string where,
                    Access access)
-    : initialised(std::move(library)), location(std::move(where)), connected(pool)
+    : initialised(std::move(library)), location(std::move(where)), connected(pool), access(access)
 {
     const unsigned flags = access == Access::read_only ? DAOS_PC_RO : DAOS_PC_RW;
     const int rc =

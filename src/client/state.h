@@ -38,6 +38,7 @@ struct Pool::State : NotCopied {
     LibraryInit initialised;
     std::string location;
     std::string connected; // as the library's pool_connect took it; empty: through another process's handle
+    Access access = Access::read_write; // through another process's handle: that process knows
     daos_handle_t handle{};
 };
 

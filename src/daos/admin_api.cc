@@ -27,12 +27,13 @@ static_assert(int{FileCall::look} == STEPSTORE_FILE_LOOK && int{FileCall::open} 
               int{FileCall::forget} == STEPSTORE_FILE_FORGET && int{FileCall::sync} == STEPSTORE_FILE_SYNC &&
               int{FileCall::sync_names} == STEPSTORE_FILE_SYNC_NAMES);
 
-stepstore_file_call_cb watching_file_calls = nullptr;
+std::atomic<stepstore_file_call_cb> watching_file_calls = nullptr;
 
 void tell_file_call(const FileCall& call)
 {
     const stepstore_file_call told{call.kind, call.fd, call.path, call.from, call.at, call.bytes};
-    watching_file_calls(&told);
+    const stepstore_file_call_cb each = watching_file_calls;
+    if (each != nullptr) each(&told); // nullptr: since just now
 }
 
 template <class Callback>

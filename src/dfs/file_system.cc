@@ -17,6 +17,8 @@ std::uint64_t random_number()
 ::dfs& file_system(::dfs_t* dfs)
 {
     require(dfs, "dfs");
+    if (!is_live(Kind::file_system, dfs))
+        fail(EINVAL, "dfs is no mounted file system: it was unmounted, or is something else");
     return *dfs;
 }
 
@@ -30,6 +32,10 @@ std::uint64_t random_number()
 dfs_obj& object(dfs_obj_t* obj)
 {
     require(obj, "obj");
+    if (!is_live(Kind::object, obj))
+        fail(EINVAL, "obj is no open object: it was released, or is something else");
+    if (!is_live(Kind::file_system, obj->fs))
+        fail(EINVAL, "the file system of obj was unmounted: nothing is left but dfs_release()");
     return *obj;
 }
 
@@ -42,14 +48,14 @@ dfs_obj& file(dfs_obj_t* obj)
 dfs_obj& directory(::dfs& fs, dfs_obj_t* obj_or_root)
 {
     if (!obj_or_root) return fs.root;
-    if (!S_ISDIR(obj_or_root->mode))
+    if (!S_ISDIR(object(obj_or_root).mode))
         fail(ENOTDIR, "the object " + quoted(obj_or_root->at->name) + " is no directory");
     return *obj_or_root;
 }
 
 const dfs_obj& listed_directory(dfs_obj_t* obj)
 {
-    if (!obj || !S_ISDIR(obj->mode)) fail(ENOTDIR, "obj is no directory");
+    if (!obj || !S_ISDIR(object(obj).mode)) fail(ENOTDIR, "obj is no directory");
     return *obj;
 }
 

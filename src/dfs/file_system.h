@@ -8,6 +8,7 @@
 #include "base/own_state.h"
 #include "dfs/entry.h"
 #include "dfs/handle.h"
+#include "dfs/live.h"
 
 #include <atomic>
 #include <memory>
@@ -47,6 +48,7 @@ struct dfs_obj {
     // Of a directory, for what is made in it; 0: the file system's.
     std::atomic<daos_oclass_id_t> object_class{0};
     std::atomic<std::uint64_t> chunk_size{0};
+    stepstore::dfs::Live live{stepstore::dfs::Kind::object, this};
 
     daos_obj_id_t oid() const { return at->oid; }
 };
@@ -69,6 +71,7 @@ struct dfs {
     std::atomic<unsigned> container_uses{0};
     stepstore::PerProcess<stepstore::OwnState::file_numbers, stepstore::dfs::Numbers> numbers{
         [] { return std::make_unique<stepstore::dfs::Numbers>(); }};
+    stepstore::dfs::Live live{stepstore::dfs::Kind::file_system, this};
 
     ~dfs()
     {
@@ -78,7 +81,7 @@ struct dfs {
 
 namespace stepstore::dfs {
 
-// EINVAL: NULL.
+// EINVAL: NULL, or none that is mounted or open.
 ::dfs& file_system(::dfs_t* dfs);
 ::dfs& writable(::dfs_t* dfs); // EPERM
 dfs_obj& object(dfs_obj_t* obj);

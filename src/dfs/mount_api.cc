@@ -59,6 +59,7 @@ void end(::dfs* fs)
 {
     if (fs->pool_uses != 0 || fs->container_uses != 0)
         fail(EBUSY, "handles of dfs_pool_get() or dfs_cont_get() were not given back");
+    if (!end_life(Kind::file_system, fs)) fail(EINVAL, "dfs was unmounted by another thread");
     delete fs;
 }
 

@@ -192,7 +192,11 @@ int dfs_dup(dfs_t* dfs, dfs_obj_t* obj, int flags, dfs_obj_t** new_obj)
 int dfs_release(dfs_obj_t* obj)
 {
     return run("dfs_release", [&] {
-        if (object(obj).fs && obj == &obj->fs->root) fail(EINVAL, "the root is released by dfs_umount()");
+        require(obj, "obj");
+        if (is_live(Kind::object, obj) && is_live(Kind::file_system, obj->fs) && obj == &obj->fs->root)
+            fail(EINVAL, "the root is released by dfs_umount()");
+        if (!end_life(Kind::object, obj))
+            fail(EINVAL, "obj is no open object: it was released, or is something else");
         delete obj;
     });
 }

@@ -26,11 +26,14 @@ struct Listing {
     std::array<dirent, 64> entries{};
     std::uint32_t count = 0;
     std::uint32_t next = 0;
+    Live live{Kind::listing, this};
 };
 
 Listing& listing(DIR* given)
 {
     require(given, "dirp");
+    if (!is_live(Kind::listing, given))
+        fail(EINVAL, "dirp is no open directory: it was closed, or is something else");
     return *reinterpret_cast<Listing*>(given);
 }
 
@@ -50,7 +53,7 @@ int dfs_sys_disconnect(dfs_sys_t* dfs_sys)
     return run("dfs_sys_disconnect", [&] {
         file_system(dfs_sys);
         pass_on(dfs_disconnect(dfs_sys->fs));
-        delete dfs_sys;
+        if (end_life(Kind::file_system_by_paths, dfs_sys)) delete dfs_sys;
     });
 }
 
@@ -65,7 +68,7 @@ int dfs_sys_umount(dfs_sys_t* dfs_sys)
     return run("dfs_sys_umount", [&] {
         file_system(dfs_sys);
         pass_on(dfs_umount(dfs_sys->fs));
-        delete dfs_sys;
+        if (end_life(Kind::file_system_by_paths, dfs_sys)) delete dfs_sys;
     });
 }
 
@@ -140,8 +143,10 @@ int dfs_sys_closedir(DIR* dirp)
 {
     return run("dfs_sys_closedir", [&] {
         Listing& of = listing(dirp);
-        pass_on(dfs_release(of.directory));
+        if (!end_life(Kind::listing, dirp)) fail(EINVAL, "dirp was closed by another thread");
+        const int released = dfs_release(of.directory);
         delete &of;
+        pass_on(released);
     });
 }
 

@@ -23,7 +23,9 @@ std::string_view whole_path(const char* path)
 ::dfs& file_system(::dfs_sys* given)
 {
     require(given, "dfs_sys");
-    return *given->fs;
+    if (!is_live(Kind::file_system_by_paths, given))
+        fail(EINVAL, "dfs_sys is no mounted file system: it was unmounted, or is something else");
+    return file_system(given->fs);
 }
 
 std::string_view below_prefix(const ::dfs& fs, std::string_view path)

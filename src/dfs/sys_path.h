@@ -6,6 +6,7 @@
 
 struct dfs_sys {
     dfs_t* fs = nullptr;
+    stepstore::dfs::Live live{stepstore::dfs::Kind::file_system_by_paths, this};
 };
 
 namespace stepstore::dfs {
@@ -16,7 +17,7 @@ inline void pass_on(int number)
     if (number != 0) throw Failure{number};
 }
 
-::dfs& file_system(::dfs_sys* given); // EINVAL: NULL
+::dfs& file_system(::dfs_sys* given); // EINVAL: NULL, or none that is mounted
 
 // A path below the prefix of the file system. EINVAL: it does not begin with it.
 std::string_view below_prefix(const ::dfs& fs, std::string_view path);
