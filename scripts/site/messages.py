@@ -48,7 +48,7 @@ def _arguments(text: str, begin: int) -> str:
 
 def page(root: Path) -> str:
     errors = (root / "include/libdaos/daos_errno.h").read_text(encoding="utf-8")
-    meaning = dict(re.findall(r'X\((DER_\w+), \d+, "([^"]*)"\)', errors))
+    meaning = dict(re.findall(r'X\(with, (DER_\w+), \d+, "([^"]*)"\)', errors))
     lines = [
         "# All messages",
         "",
