@@ -164,6 +164,13 @@ void bind_akeys(nb::module_& module, nb::class_<ContainerHandle>& container)
             },
             nb::arg("dkey"))
         .def("destroy", [](ObjectHandle& self) { self.use([&](auto& it) { it.destroy(); }); })
+        .def(
+            "last_update",
+            [](ObjectHandle& self) {
+                const LastUpdate last = self.use([&](auto& it) { return it.last_update(); });
+                return nb::make_tuple(last.epoch, last.seconds, last.nanoseconds);
+            },
+            "Its epoch (0: never), and the time of that.")
         .def("close", &ObjectHandle::close)
         .def_prop_ro("closed", &ObjectHandle::closed);
     container.def(

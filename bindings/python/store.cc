@@ -77,6 +77,14 @@ void bind_pool(nb::module_& module)
             },
             nb::arg("label"))
         .def(
+            "create_file_container",
+            [](PoolHandle& self, const std::string& label, const ObjectId& superblock, const ObjectId& root) {
+                return self.use([&](auto& it) {
+                    return ContainerHandle(it.create_container(label, FileSystem{superblock, root}));
+                });
+            },
+            nb::arg("label"), nb::arg("superblock"), nb::arg("root"))
+        .def(
             "open_container",
             [](PoolHandle& self, const std::string& label, bool read_only) {
                 return self.use([&](auto& it) {
@@ -121,6 +129,14 @@ void bind_container_objects(nb::class_<ContainerHandle>& container)
                 return self.get().object_id(lo, hi, object_type_of(type), object_class);
             },
             nb::arg("lo"), nb::arg("hi") = 0, nb::arg("type") = "key_value", nb::arg("object_class") = "")
+        .def(
+            "file_system",
+            [](ContainerHandle& self) -> nb::object {
+                const auto found = self.use([&](auto& it) { return it.file_system(); });
+                if (!found) return nb::none();
+                return nb::make_tuple(found->superblock, found->root);
+            },
+            "The ids of its superblock and root, or None.")
         .def(
             "allocate_oids",
             [](ContainerHandle& self, std::uint64_t count) {

@@ -299,6 +299,13 @@ private:
     std::shared_ptr<State> state_;
 };
 
+// When an object was changed last. epoch 0: never.
+struct LastUpdate {
+    std::uint64_t epoch = 0; // as the library of its pool counts
+    std::int64_t seconds = 0;
+    std::uint32_t nanoseconds = 0;
+};
+
 // An object of dkeys and akeys. Every object is one: the akey of a key-value object and of an array is "0",
 // and the dkeys of an array are its chunks from 1, as numbers of 8 bytes. All of a dkey lies on one target.
 class STEPSTORE_API Object {
@@ -317,6 +324,8 @@ public:
     void punch(Bytes dkey);
     void punch(Bytes dkey, std::span<const Bytes> akeys); // at once
     void destroy();                                       // punches the whole object
+    // Of any of its dkeys. On a DAOS system the latest one, also at a snapshot.
+    LastUpdate last_update() const;
 
     // Until `each` returns false. In no promised order of dkeys; a key that is updated or punched meanwhile
     // may be given or not.
@@ -334,6 +343,11 @@ private:
     std::shared_ptr<State> state_;
 };
 
+// A container of files (libdfs) has these objects in its properties, from its creation on.
+struct FileSystem {
+    ObjectId superblock, root;
+};
+
 class STEPSTORE_API Container {
 public:
     ~Container();
@@ -346,6 +360,7 @@ public:
     ObjectId object_id(std::uint64_t lo, std::uint32_t hi, ObjectType type,
                        std::string_view object_class = "") const;
     std::uint64_t allocate_oids(std::uint64_t count); // the first of `count` consecutive fresh numbers
+    std::optional<FileSystem> file_system() const;    // nullopt: it was not made for files
 
     KeyValue key_value(const ObjectId& id, Access access = Access::read_write) const;
     Object object(const ObjectId& id, Access access = Access::read_write) const; // of any type
@@ -401,6 +416,8 @@ public:
     const std::string& location() const;
 
     Container create_container(const std::string& label) const; // DER_EXIST
+    // With these properties alone: the objects are the caller's to make.
+    Container create_container(const std::string& label, const FileSystem& files) const;
     Container open_container(const std::string& label,
                              Access access = Access::read_write) const; // DER_NONEXIST
     Container open_or_create_container(const std::string& label) const; // made if it is missing

@@ -50,6 +50,8 @@
     X(obj_list_dkey, daos_obj_list_dkey)                                                                     \
     X(obj_list_akey, daos_obj_list_akey)                                                                     \
     X(obj_list_recx, daos_obj_list_recx)                                                                     \
+    X(obj_query_max_epoch, daos_obj_query_max_epoch)                                                         \
+    X(hlc2timespec, daos_hlc2timespec)                                                                       \
     X(oit_open, daos_oit_open)                                                                               \
     X(oit_close, daos_oit_close)                                                                             \
     X(oit_list, daos_oit_list)                                                                               \

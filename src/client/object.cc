@@ -208,6 +208,21 @@ void Object::destroy()
     check(state_->library(), rc, [&] { return "destroy " + state_->name(); });
 }
 
+LastUpdate Object::last_update() const
+{
+    const Library& library = state_->library();
+    LastUpdate last;
+    int rc =
+        library.obj_query_max_epoch(state_->handle, state_->container->transaction, &last.epoch, nullptr);
+    timespec time{};
+    if (rc == 0) rc = library.hlc2timespec(last.epoch, &time);
+    check(library, rc, [&] { return "ask for the latest update of " + state_->name(); });
+    if (last.epoch == 0) return last;
+    last.seconds = time.tv_sec;
+    last.nanoseconds = static_cast<std::uint32_t>(time.tv_nsec);
+    return last;
+}
+
 template <class List>
 void Object::State::list_keys(List list, const std::string& tried,
                               const std::function<bool(Bytes)>& each) const

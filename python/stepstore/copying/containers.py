@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from stepstore import _core
-from stepstore.copying import datasets, files, step_snapshots, user_attributes
-from stepstore.copying.akeys import compare_akeys, copy_akeys
+from stepstore.copying import datasets, file_systems, files, step_snapshots, user_attributes
+from stepstore.copying.akeys import all_bytes, compare_akeys, copy_akeys
 from stepstore.copying.mark import Mark, unfinished
 from stepstore.copying.objects import compare_array, compare_key_value, copy_array, copy_key_value, differs
 from stepstore.copying.plan import (
@@ -74,6 +74,7 @@ class ContainerCopy:
     options: Options
     report: Report
     _listed: list[ObjectId] | None = field(default=None, init=False)
+    _files: file_systems.FileSystem | None = field(default=None, init=False)
 
     def run(self, source_pool: Pool, writable: bool, destination_pool: Pool | None) -> None:
         """destination_pool: None where it is still to be made, of a dry run."""
@@ -89,16 +90,21 @@ class ContainerCopy:
                     "where it comes from",
                 )
             self._uuid = self._from._handle.uuid()
+            self._files = None if self.source.part else file_systems.found(self._from)
             label = self.destination.container
             there = destination_pool is not None and label in destination_pool.containers()
             if destination_pool and (there or not self.options.dry_run):
-                opened = destination_pool.open_container if there else destination_pool.create_container
                 if (
                     not (self.options.dry_run or self.destination.part)
                     and dataset_record(self._from) is not None
                 ):
                     stack.enter_context(datasets.claimed(destination_pool, label))
-                self._to = stack.enter_context(opened(label))
+                self._to = stack.enter_context(
+                    destination_pool.open_container(label)
+                    if there
+                    else file_systems.create(destination_pool, label, self._files)
+                )
+                file_systems.require_same(self._files, self._to, str(self.source), str(self.destination))
                 self._mark = stack.enter_context(
                     contextlib.closing(Mark(self._to, self.destination.part, str(self.destination)))
                 )
@@ -123,7 +129,8 @@ class ContainerCopy:
             destination_pool.open_container(label, read_only=True) as self._to,
         ):
             self._frozen = writable
-            return self._is_complete(destination_pool)
+            self._files = file_systems.found(self._from)
+            return file_systems.found(self._to) == self._files and self._is_complete(destination_pool)
 
     def _is_complete(self, destination_pool: Pool) -> bool:
         """All is compared, as after a copy."""
@@ -145,6 +152,8 @@ class ContainerCopy:
             ):
                 return False
             self._each(plan.items, lambda item: self._compare(then, item))
+            if self._files:
+                file_systems.compare_times(then, self._to, self._files)
             for stream in plan.streams:
                 files.compare(stream, self.source, self.destination, self.report)
                 if stream.told["in_place"]:
@@ -194,6 +203,7 @@ class ContainerCopy:
             with self._then(self._mark.state) as then:
                 plan = self._plan(then, self._to, self._mark.state)
                 self._transfer(then, plan)
+                self._keep_times(then)
                 destination_pool.sync()
                 self._publish(then, plan, destination_pool)
             self._mark.put(phase="published")
@@ -343,13 +353,16 @@ class ContainerCopy:
             plan.items = items_of_stream(plan.streams[0], self._objects(then, state))
         else:
             plan.items = items_of_container(
-                then, destination, self._objects(then, state), plan.streams, chunk, cell
+                then, destination, self._objects(then, state), plan.streams, chunk, cell, self._chunks(then)
             )
             plan.dataset = dataset_record(then) is not None
         if not _core.capabilities(self.destination.pool).versions:
             objects = [item.source for item in plan.items]
             refuse_akeys(objects, str(self.source), str(self.destination))
         return plan
+
+    def _chunks(self, then: Container) -> dict[ObjectId, int] | None:
+        return file_systems.chunk_sizes(then, self._files) if self._files else None
 
     def _streams(self, then: Container, destination: Container, state: dict[str, Any]) -> list[Stream]:
         if self.source.oid:
@@ -409,6 +422,12 @@ class ContainerCopy:
             self._each(chosen, lambda item: self._copy_item(then, item))
             if self.options.verify:
                 self._each(chosen, lambda item: self._compare_item(then, item))
+
+    def _keep_times(self, then: Container) -> None:
+        if self._files:
+            file_systems.keep_times(then, self._to, self._files, self._mark.look)
+            if self.options.verify:
+                file_systems.compare_times(then, self._to, self._files)
 
     def _each(self, items: list[Item], work: Callable[[Item], None]) -> None:
         executor = ThreadPoolExecutor(self.options.threads)
@@ -481,7 +500,8 @@ class ContainerCopy:
                 contextlib.closing(then._handle.object(item.source, True)) as akeys,
                 contextlib.closing(self._to._handle.object(item.destination, True)) as made,
             ):
-                compare_akeys(akeys, made, what, self.report.was_compared)
+                plain = file_systems.without_times if self._files else all_bytes
+                compare_akeys(akeys, made, what, self.report.was_compared, plain)
             return
         with (
             open_copied(then, item, item.source) as array,

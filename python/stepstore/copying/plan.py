@@ -269,8 +269,10 @@ def items_of_container(
     streams: list[Stream],
     chunk: int | None,
     cell: int,
+    files: dict[ObjectId, int] | None = None,
 ) -> list[Item]:
-    """All that lasts of a container, of its objects."""
+    """All that lasts of a container, of its objects. files: of a container of files the chunk sizes of those
+    that have a name."""
     items = [item for stream in streams for item in items_of_stream(stream, objects)]
     record = dataset_record(source)
     options = _core.dataset_options(record) if record else None
@@ -279,6 +281,10 @@ def items_of_container(
         half = user_half(oid)
         if type_of(oid) == "object":  # our libraries have none
             items.append(Item(oid, oid))
+            continue
+        if files is not None and type_of(oid) == "array_bytes":
+            if oid in files:  # else what a killed removal has left
+                items.append(Item(oid, oid, files[oid]))
             continue
         if half in (STREAMS_HI, STEPS_HI, LEASES_HI, MARK_HI):
             continue
