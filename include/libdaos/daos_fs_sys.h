@@ -36,6 +36,7 @@ int dfs_sys_global2local(daos_handle_t poh, daos_handle_t coh, int mflags, int s
                          dfs_sys_t** dfs_sys);
 int dfs_sys_local2global_all(dfs_sys_t* dfs_sys, d_iov_t* glob);
 int dfs_sys_global2local_all(int mflags, int sflags, d_iov_t glob, dfs_sys_t** dfs_sys);
+/* Of DAOS later than 2.6. */
 int dfs_sys_set_prefix(dfs_sys_t* dfs_sys, const char* prefix);
 /* The file system below; it is not to be unmounted. */
 int dfs_sys2base(dfs_sys_t* dfs_sys, dfs_t** dfs);
@@ -60,7 +61,7 @@ int dfs_sys_symlink(dfs_sys_t* dfs_sys, const char* target, const char* path);
 int dfs_sys_mknod(dfs_sys_t* dfs_sys, const char* path, mode_t mode, daos_oclass_id_t cid,
                   daos_size_t chunk_size);
 int dfs_sys_mkdir(dfs_sys_t* dfs_sys, const char* dir, mode_t mode, daos_oclass_id_t cid);
-/* With the directories above it. A directory that is there already is no error. */
+/* With the directories above it. A directory that is there already is no error. Of DAOS later than 2.6. */
 int dfs_sys_mkdir_p(dfs_sys_t* dfs_sys, const char* dir_path, mode_t mode, daos_oclass_id_t cid);
 int dfs_sys_remove(dfs_sys_t* dfs_sys, const char* path, bool force, daos_obj_id_t* oid);
 /* EINVAL: it is of another kind than `mode`. */
