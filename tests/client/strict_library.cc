@@ -60,6 +60,15 @@ int strict_snapshot(daos_handle_t coh, daos_epoch_t* epoch, char* name, daos_eve
     return Library::ours().cont_create_snap(coh, epoch, nullptr, event);
 }
 
+int strict_list_recx(daos_handle_t oh, daos_handle_t th, daos_key_t* dkey, daos_key_t* akey,
+                     daos_size_t* size, std::uint32_t* nr, daos_recx_t* recxs, daos_epoch_range_t* epochs,
+                     daos_anchor_t* anchor, bool ascending, daos_event_t* event)
+{
+    if (*nr > 128 || !epochs) return -DER_INVAL;
+    return Library::ours().obj_list_recx(oh, th, dkey, akey, size, nr, recxs, epochs, anchor, ascending,
+                                         event);
+}
+
 // Transactions as DAOS has them: what they put is kept aside, and their commit fails once if another value
 // came meanwhile.
 struct Transaction {
@@ -162,6 +171,7 @@ Library strict_library()
     library.array_write = strict_write;
     library.array_punch = strict_punch;
     library.cont_create_snap = strict_snapshot;
+    library.obj_list_recx = strict_list_recx;
     return library;
 }
 
@@ -180,6 +190,29 @@ protected:
     Pool strict_pool;
     Container strict;
 };
+
+TEST_F(StrictLibraryTest, RunsOfRecordsAreListedInSmallPages)
+{
+    Object object = strict.object(id(ObjectType::akeys));
+    const auto name = bytes("name");
+    std::vector<Range> runs;
+    for (std::uint64_t i = 0; i < 300; ++i)
+        runs.push_back({3 * i, 2});
+    const auto records = bytes(std::string(600, 'r'));
+    const Bytes memory(records);
+    const AkeyUpdate update{
+        .akey = name, .type = AkeyType::array, .record_size = 1, .records = runs, .memory = {&memory, 1}};
+    object.update(name, {&update, 1});
+    std::size_t found = 0;
+    object.list_records(name, name, [&](const Range& run) {
+        EXPECT_EQ(run.index, runs.at(found).index);
+        EXPECT_EQ(run.length, 2U);
+        ++found;
+        return true;
+    });
+    EXPECT_EQ(found, runs.size());
+    EXPECT_NE(object.last_update().epoch, 0U);
+}
 
 TEST_F(StrictLibraryTest, WhatIsNotStoredReadsAsZero)
 {

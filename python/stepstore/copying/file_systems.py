@@ -81,8 +81,8 @@ def require_same(files: FileSystem | None, destination: Container, source: str, 
     if files is not None and found(destination) != files:
         raise Error(
             DER_EXIST,
-            f"copy {source} to {where}: the source is a container of files, and the one that is there was not "
-            "made for its files: give another destination, or remove what is there",
+            f"copy {source} to {where}: the source is a container of files, and the one that is there was "
+            "not made for its files: give another destination, or remove what is there",
         )
 
 
@@ -133,8 +133,8 @@ def _inode(container: Container, directory: _core.Object, name: bytes) -> Inode:
     if kind.get(stat.S_IFMT(mode)) != type_of(inode.oid) or chunk >> 63:
         raise Error(
             DER_CSUM,
-            f"copy container {container.label}: the entry {escape(name)!r} in its directory {directory.id} is "
-            "damaged: dfs_remove() with force takes it out",
+            f"copy container {container.label}: the entry {escape(name)!r} in its directory {directory.id} "
+            "is damaged: dfs_remove() with force takes it out",
         )
     return inode
 
