@@ -297,7 +297,7 @@ void Object::list_records(Bytes dkey, Bytes akey, const std::function<bool(const
 {
     daos_key_t keys[2] = {key_of(dkey), key_of(akey)};
     daos_anchor_t anchor{};
-    std::vector<daos_recx_t> recxs(128); // DAOS 2.6 refuses more with -DER_INVAL
+    std::vector<daos_recx_t> recxs(128);                  // DAOS 2.6 refuses more with -DER_INVAL
     std::vector<daos_epoch_range_t> epochs(recxs.size()); // which a DAOS system's library wants
     Range run{};
     while (!daos_anchor_is_eof(&anchor)) {
