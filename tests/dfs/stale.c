@@ -1,4 +1,4 @@
-/* Handles that were given back, and pointers that are none of the kind that a call wants: errors, no crash. */
+/* Handles that were given back, and pointers to something else: errors, no crash. */
 #include "files.h"
 
 #include <daos_fs_sys.h>
