@@ -42,6 +42,22 @@ def test_a_copy_has_the_same_files_with_their_times(cli, files):
     healthy(cli, "two")
 
 
+@pytest.mark.parametrize("frozen", [True, False], ids=["from a snapshot", "from a pool that is only read"])
+def test_new_files_in_a_copy_take_the_objects_of_no_others(cli, files, monkeypatch, frozen):
+    """They count on from the source: the copy has its objects under the same numbers."""
+    tree(cli, "change", "./one")  # a second mount, with numbers of its own
+    if not frozen:
+        monkeypatch.setattr(
+            pools, "connect_source", lambda where, _: (Pool.connect(where, read_only=True), False)
+        )
+    source, copy = Place(str(cli.directory / "one"), "files"), Place(str(cli.directory / "two"), "files")
+    pools.copy(source, copy, Options(), Report())
+    with Pool.connect(copy.pool) as pool, pool.open_container("files") as copied:
+        numbers = [entry.inode.oid.lo for entry in file_systems.entries(copied, file_systems.found(copied))]
+        assert max(numbers) > 0
+        assert copied.allocate_oids(1) > max(numbers)
+
+
 def test_copies_to_a_daos_system_and_back_have_the_same_files(cli, files):
     """Our own library stands for a DAOS system's."""
     library = {"STEPSTORE_LIBDAOS": str(daos_root() / "lib64" / "libdaos.so.2")}

@@ -45,6 +45,7 @@ from stepstore.kinds import LEASES_HI, MARK_HI, STREAMS_HI, dataset_record, stre
 from stepstore.steps import open_steps
 from stepstore.store import Container, ObjectId, Pool
 
+_FIRST_RANDOM_NUMBER = 1 << 63  # of files that were made in a copy without a counter: docs/design/dfs.md
 _LONGEST_PART = 60  # bytes of a stream's name in a snapshot's
 
 
@@ -292,8 +293,8 @@ class ContainerCopy:
     def _counter_of_source(self, then: Container) -> int:
         if self._frozen:
             return self._from.allocate_oids(1)
-        numbers = [oid.lo for oid in objects_of(then) if user_half(oid) in NUMBERED]
-        return max(numbers, default=0) + 1
+        numbered = (oid for oid in objects_of(then) if self._files or user_half(oid) in NUMBERED)
+        return max((oid.lo for oid in numbered if oid.lo < _FIRST_RANDOM_NUMBER), default=0) + 1
 
     @contextlib.contextmanager
     def _then(self, state: dict[str, Any]) -> Iterator[Container]:
