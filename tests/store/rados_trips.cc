@@ -102,6 +102,10 @@ TEST_P(Trips, AnArrayAtASnapshotIsReadAtOnce)
     const auto look = [&] { size = container->array_size(oid, attributes, snapshot); };
     EXPECT_EQ(least_of_three(look), (Counted{1, 0}));
     EXPECT_EQ(size, blob.size());
+    ArrayStatus status;
+    const auto ask = [&] { status = container->array_status(oid, attributes, snapshot); };
+    EXPECT_EQ(least_of_three(ask), (Counted{1, 0}));
+    EXPECT_EQ(status.cells, blob.size());
     std::vector<std::byte> got;
     const auto read = [&] { got = read_cells(*container, oid, attributes, 0, blob.size(), snapshot); };
     EXPECT_EQ(least_of_three(read), (Counted{1, 0}));

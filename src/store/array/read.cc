@@ -11,15 +11,25 @@ namespace stepstore::store {
 
 namespace {
 
+constexpr std::size_t few_records = 16; // records: an array with no more here is known by one look
+
+// The body is going to look at all records of the object on this target.
+void expect_records(const ObjectAccess& object, ReadTransaction& transaction, Epoch epoch)
+{
+    for (const Space space : {Space::live, Space::history}) {
+        const KeyBuffer prefix = object_prefix(space, object.container, object.oid);
+        if (space == Space::live || epoch != latest)
+            transaction.expect_from(prefix.view(), prefix.view(), few_records);
+    }
+}
+
 // The body is going to look for the end of the array on this target.
 void expect_end(const ObjectAccess& object, ReadTransaction& transaction, Epoch epoch)
 {
-    constexpr std::size_t few = 16; // records: an array with no more here is known by one look
-    object.expect_epoch(transaction, epoch);
     for (const Space space : {Space::live, Space::history}) {
         const KeyBuffer prefix = object.prefix(space, Kind::array);
         if (space == Space::live || epoch != latest)
-            transaction.expect_from(prefix.view(), prefix.view(), few);
+            transaction.expect_from(prefix.view(), prefix.view(), few_records);
     }
 }
 
@@ -87,9 +97,10 @@ std::uint64_t end_on_target(const ObjectAccess& object, unsigned target, ReadTra
 }
 
 // What `look` finds of all groups, where a removal that takes several transactions shows as done. `look` is
-// called with a target and such a removal. Ends are compared: the greatest counts.
-template <class Look>
-ArrayEnd look_at_groups(const ObjectAccess& object, Epoch epoch, Look look)
+// called with a target and such a removal. expect: tells a transaction what it is going to read. Ends are
+// compared: the greatest counts.
+template <class Expect, class Look>
+ArrayEnd look_at_groups(const ObjectAccess& object, Epoch epoch, Expect expect, Look look)
 {
     const unsigned groups = object.placement.groups();
     const bool fixed = epoch != latest; // what a snapshot has does not change, so all is looked at together
@@ -99,10 +110,9 @@ ArrayEnd look_at_groups(const ObjectAccess& object, Epoch epoch, Look look)
         const auto look_at = [&](unsigned group) {
             ends[group] = look_at_copies(object, group, [&](unsigned index, ReadTransaction& transaction) {
                 object.expect_epoch(transaction, epoch);
-                if (group == 0) {
-                    expect_latest_removal(object, transaction, epoch);
-                    now = latest_removal(object, index, transaction, epoch);
-                }
+                if (group == 0) expect_latest_removal(object, transaction, epoch);
+                expect(transaction);
+                if (group == 0) now = latest_removal(object, index, transaction, epoch);
                 // One group: the same moment shows both.
                 return look(index, transaction, groups == 1 ? now.going_on : known.going_on);
             });
@@ -129,9 +139,9 @@ ArrayEnd look_at_groups(const ObjectAccess& object, Epoch epoch, Look look)
 
 ArrayEnd end_of_array(const ObjectAccess& object, const ArrayShape& shape, Epoch epoch)
 {
+    const auto expect = [&](ReadTransaction& transaction) { expect_end(object, transaction, epoch); };
     return look_at_groups(
-        object, epoch, [&](unsigned index, ReadTransaction& transaction, const auto& removal) {
-            expect_end(object, transaction, epoch);
+        object, epoch, expect, [&](unsigned index, ReadTransaction& transaction, const auto& removal) {
             object.target(index).count({0, 1, 0, 0});
             return ArrayEnd{end_on_target(object, index, transaction, shape, epoch, removal), 0, {}};
         });
@@ -156,7 +166,8 @@ ArrayStatus VersionedContainer::array_status(const ObjectId& oid, const ArrayAtt
         object.target(index).count({0, 1, 0, 0});
         return here;
     };
-    const ArrayEnd found = look_at_groups(object, epoch, look);
+    const auto expect = [&](ReadTransaction& transaction) { expect_records(object, transaction, epoch); };
+    const ArrayEnd found = look_at_groups(object, epoch, expect, look);
     return {found.bytes / shape.cell, found.last_update};
 }
 
