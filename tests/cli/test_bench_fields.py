@@ -45,7 +45,10 @@ def test_all_that_is_measured(cli):
             one["case"] == f"{one['what']}/2 processes/1.5 KiB/element" and one["unit"] and one["rounds"] == 1
         )
         small, large = ("peer", "ours") if one["unit"] == "MiB/s" else ("ours", "peer")
-        assert one["ratio"] == pytest.approx(one[small] / one[large])
+        if min(one[small], one[large]) > 0:
+            assert one["ratio"] == pytest.approx(one[small] / one[large])
+        else:  # of a subtraction, on a busy machine
+            assert one["ratio"] is None and one["what"] == "write outside FDB"
         assert one["fields_of_a_process"] == 12 and one["field_bytes"] == pytest.approx(1536, abs=2)
         if one["what"] != "write outside FDB":
             assert one["ours"] > 0 and one["peer"] > 0
