@@ -36,8 +36,7 @@ nb::tuple status(FileSystemHandle& self, const nb::bytes& path, bool follow)
 {
     struct stat found {};
     run(self, key_of(path), [&, at = key_of(path)](dfs_t* fs) {
-        const Opened opened(fs, at, O_RDONLY | nofollow(follow));
-        found = opened.status();
+        const Opened opened(fs, at, O_RDONLY | nofollow(follow), &found);
         return outcome_of(opened.failed());
     });
     return to_tuple(found);
@@ -50,7 +49,7 @@ void set_status(FileSystemHandle& self, const nb::bytes& path, std::optional<uns
     run(self, key_of(path), [&, at = key_of(path)](dfs_t* fs) {
         const Opened opened(fs, at, O_RDWR | nofollow(follow));
         if (opened.failed() != 0) return outcome_of(opened.failed());
-        struct stat wanted = opened.status();
+        struct stat wanted {};
         int flags = 0;
         if (mode) {
             wanted.st_mode = (opened.mode() & static_cast<mode_t>(S_IFMT)) | (*mode & 07777U);

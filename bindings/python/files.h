@@ -65,9 +65,10 @@ private:
 class Opened : NotCopied {
 public:
     explicit Opened(dfs_t* fs) : fs_(fs) {}
-    Opened(dfs_t* fs, const std::string& path, int flags) : fs_(fs)
+    // status: for a directory libdfs looks at all its entries.
+    Opened(dfs_t* fs, const std::string& path, int flags, struct stat* status = nullptr) : fs_(fs)
     {
-        failed_ = dfs_lookup(fs, path.c_str(), flags, &object_, &mode_, &status_);
+        failed_ = dfs_lookup(fs, path.c_str(), flags, &object_, &mode_, status);
     }
     ~Opened()
     {
@@ -78,13 +79,11 @@ public:
     dfs_obj_t** place() { return &object_; }
     dfs_t* fs() const { return fs_; }
     mode_t mode() const { return mode_; }
-    const struct stat& status() const { return status_; }
 
 private:
     dfs_t* fs_;
     dfs_obj_t* object_ = nullptr;
     mode_t mode_ = 0;
-    struct stat status_ {};
     int failed_ = 0;
 };
 
