@@ -176,6 +176,20 @@ protected:
         mine->run(Transaction::Part::update, [](Container& at) { change(at); });
         mine->commit();
     }
+    // A child that changes all in one transaction, and is killed before or after one of its commits.
+    int killed_at(int point) const
+    {
+        return run_in_child([&] {
+            auto container = Pool::open(path, Access::read_write)->open_container("test");
+            int commits = 0;
+            at_commit = [&] {
+                if (++commits == point) kill(getpid(), SIGKILL);
+            };
+            transact(*container);
+            at_commit = nullptr;
+            return 0;
+        });
+    }
 
     TemporaryDirectory directory;
     std::string path, original;
@@ -187,16 +201,7 @@ TEST_P(Killed, AtEveryCommitAllIsThereOrNothing)
     int done = 0, undone = 0;
     for (int point = 1;; ++point) {
         begin_again();
-        const int end = run_in_child([&] {
-            auto container = Pool::open(path, Access::read_write)->open_container("test");
-            int commits = 0;
-            at_commit = [&] {
-                if (++commits == point) kill(getpid(), SIGKILL);
-            };
-            transact(*container);
-            at_commit = nullptr;
-            return 0;
-        });
+        const int end = killed_at(point);
         const bool is_done = sees_all(path, before, after);
         if (end == 0) {
             EXPECT_TRUE(is_done);
@@ -321,15 +326,7 @@ TEST_P(Killed, ADamagedNoteCopyOrDecisionIsSaidAndNoStateIsMixed)
     int refused = 0, tries = 0;
     for (int point = 2; point <= 16; point += 2) { // after each commit, until the end
         begin_again();
-        const int end = run_in_child([&] {
-            auto container = Pool::open(path, Access::read_write)->open_container("test");
-            int commits = 0;
-            at_commit = [&] {
-                if (++commits == point) kill(getpid(), SIGKILL);
-            };
-            transact(*container);
-            return 0;
-        });
+        const int end = killed_at(point);
         if (end == 0) break;
         const std::string killed = path + ".killed.watched";
         std::filesystem::copy(path, killed, std::filesystem::copy_options::recursive);
