@@ -1,4 +1,4 @@
-// The helpers of gurt/common.h and gurt/debug.h: memory, messages, and environment variables.
+// The helpers of gurt/common.h: memory and environment variables.
 #include "daos/api.h"
 
 #include <gurt/common.h>
@@ -13,17 +13,6 @@
 #include <string_view>
 
 namespace {
-
-constexpr const char* severities[] = {"FATAL", "CRIT", "ERR", "WARN", "NOTE", "INFO", "DEBUG"};
-
-// The least severe that are shown.
-int shown_severity()
-{
-    const char* mask = std::getenv("D_LOG_MASK");
-    const auto* found = std::ranges::find_if(
-        severities, [&](const char* each) { return mask && strcasecmp(mask, each) == 0; });
-    return found == std::end(severities) ? D_LOG_ERR : static_cast<int>(found - std::begin(severities));
-}
 
 // A decimal number, also with a sign, as those of gurt.
 template <class Number>
@@ -92,20 +81,6 @@ void* d_aligned_alloc(size_t alignment, size_t size, bool zero)
 char* d_realpath(const char* path, char* resolved)
 {
     return realpath(path, resolved);
-}
-
-void d_log_message(int severity, const char* file, int line, const char* function, const char* format, ...)
-{
-    if (severity > shown_severity() || severity < 0) return;
-    char text[1024];
-    va_list arguments;
-    va_start(arguments, format);
-    std::vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    const std::size_t length = std::strlen(text);
-    const bool ended = length > 0 && text[length - 1] == '\n';
-    std::fprintf(stderr, "%s %s:%d %s() %s%s", severities[std::min<int>(severity, D_LOG_DEBUG)], file, line,
-                 function, text, ended ? "" : "\n");
 }
 
 int d_getenv_str(char* str_val, size_t str_size, const char* name)

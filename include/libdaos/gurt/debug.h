@@ -10,8 +10,11 @@
 
 #include <daos_errno.h>
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <strings.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -19,9 +22,28 @@ extern "C" {
 
 enum d_log_severity { D_LOG_FATAL, D_LOG_CRIT, D_LOG_ERR, D_LOG_WARN, D_LOG_NOTE, D_LOG_INFO, D_LOG_DEBUG };
 
-/* severity: enum d_log_severity */
-void d_log_message(int severity, const char* file, int line, const char* function, const char* format, ...)
-    __attribute__((format(printf, 5, 6)));
+/* severity: enum d_log_severity. Part of the program: DAOS's library has no such function. */
+#if defined(__GNUC__)
+__attribute__((format(printf, 5, 6)))
+#endif
+static inline void
+d_log_message(int severity, const char* file, int line, const char* function, const char* format, ...)
+{
+    static const char* const names[] = {"FATAL", "CRIT", "ERR", "WARN", "NOTE", "INFO", "DEBUG"};
+    const char* const mask = getenv("D_LOG_MASK");
+    int shown = D_LOG_ERR;
+    for (int i = D_LOG_FATAL; mask && i <= D_LOG_DEBUG; ++i)
+        if (strcasecmp(mask, names[i]) == 0) shown = i;
+    if (severity > shown || severity < D_LOG_FATAL || severity > D_LOG_DEBUG) return;
+    char text[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    const size_t length = strlen(text);
+    const char* const end = length > 0 && text[length - 1] == '\n' ? "" : "\n";
+    fprintf(stderr, "%s %s:%d %s() %s%s", names[severity], file, line, function, text, end);
+}
 
 #define D_LOG_AT(severity, ...) d_log_message(severity, __FILE__, __LINE__, __func__, __VA_ARGS__)
 #define D_FATAL(...) D_LOG_AT(D_LOG_FATAL, __VA_ARGS__)
