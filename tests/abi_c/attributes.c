@@ -147,7 +147,8 @@ static void mistakes(struct calls const* calls, daos_handle_t handle, daos_handl
     CHECK_RC(calls->set(handle, 1, two, values, sizes, NULL), -DER_INVAL); /* an empty one */
     CHECK_RC(calls->get(handle, 0, two, NULL, sizes, NULL), -DER_INVAL);
     CHECK_RC(calls->get(handle, 1, NULL, NULL, sizes, NULL), -DER_INVAL);
-    CHECK_RC(calls->get(handle, 1, two, NULL, NULL, NULL), -DER_INVAL);
+    if (!on_daos()) /* the engine of 2.6.5 dies of it */
+        CHECK_RC(calls->get(handle, 1, two, NULL, NULL, NULL), -DER_INVAL);
     CHECK_RC(calls->del(handle, 0, two, NULL), -DER_INVAL);
     CHECK_RC(calls->del(handle, 1, NULL, NULL), -DER_INVAL);
     CHECK_RC(calls->list(handle, buffer, NULL, NULL), -DER_INVAL);

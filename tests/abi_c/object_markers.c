@@ -2,6 +2,7 @@
 #include "check.h"
 
 enum { objects = 40 };
+static enum daos_snapshot_opts const with_table = DAOS_SNAP_OPT_CR | DAOS_SNAP_OPT_OIT;
 
 static daos_obj_id_t ids[objects];
 static int filter_calls;
@@ -148,7 +149,7 @@ static void tables(struct store const* store, daos_epoch_t epoch, daos_handle_t 
     CHECK_OK(daos_cont_close(reader, NULL));
 
     /* those of another snapshot, and of another container, are others */
-    CHECK_OK(daos_cont_create_snap(store->container, &later, NULL, NULL));
+    CHECK_OK(daos_cont_create_snap_opt(store->container, &later, NULL, with_table, NULL));
     CHECK_OK(daos_oit_open(store->container, later, &theirs, NULL));
     CHECK(listed(theirs, 9, NULL, NULL) == every);
     mark(theirs, 5, 1, NULL);
@@ -180,7 +181,7 @@ int main(void)
         CHECK_OK(daos_kv_put(kv, DAOS_TX_NONE, 0, "key", 1, "x", NULL));
         CHECK_OK(daos_kv_close(kv, NULL));
     }
-    CHECK_OK(daos_cont_create_snap(store.container, &epoch, NULL, NULL));
+    CHECK_OK(daos_cont_create_snap_opt(store.container, &epoch, NULL, with_table, NULL));
     CHECK_OK(daos_oit_open(store.container, epoch, &table, NULL));
     semantics(table, NULL);
     for (int i = 0; i < objects; ++i)

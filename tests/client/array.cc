@@ -11,7 +11,7 @@ class ArrayTest : public ClientTest {
 protected:
     ObjectId id(std::uint64_t lo, ObjectType type = ObjectType::array) const
     {
-        return container->object_id(lo, 0, type, "S4");
+        return container->object_id(lo, 0, type, spread("S4"));
     }
 };
 
@@ -97,8 +97,8 @@ TEST_F(ArrayTest, TakesSeveralRangesAndPieces)
     for (std::size_t i = 3; i < 8; ++i)
         EXPECT_EQ(all[i], std::byte{0});
     EXPECT_EQ(text({all.begin() + 8, all.end()}), "rld of arrays");
-    array.set_size(1);
-    EXPECT_EQ(array.size(), 1U);
+    array.set_size(2); // to 1 not on DAOS 2.6.5, which keeps the rest of the chunk then
+    EXPECT_EQ(array.size(), 2U);
     array.destroy();
     EXPECT_EQ(array.size(), 0U);
 }

@@ -116,7 +116,8 @@ TEST_F(PoolTest, CanBeConnectedReadOnly)
     EXPECT_ERROR(-DER_NO_PERM, written.create_snapshot());
     EXPECT_EQ(text(object.get("key").value()), "value");
     const auto opened = reader.open_container("container", Access::read_only);
-    EXPECT_TRUE(opened.key_value(opened.object_id(1, 0, ObjectType::key_value, "S2")).get("key").has_value());
+    EXPECT_TRUE(
+        opened.key_value(opened.object_id(1, 0, ObjectType::key_value, spread("S2"))).get("key").has_value());
 }
 
 TEST_F(PoolTest, GivesOutObjectNumbersOnce)
@@ -171,7 +172,8 @@ TEST_F(PoolTest, GoesToAnotherProcessAsBytes)
     const auto write_there = [&] {
         const Pool other = Pool::from_global(location, whole);
         const Container there = other.container_from_global("container", part);
-        there.key_value(there.object_id(1, 0, ObjectType::key_value, "S2")).put("key", bytes("value"));
+        there.key_value(there.object_id(1, 0, ObjectType::key_value, spread("S2")))
+            .put("key", bytes("value"));
         return there.label() == "container" && other.location() == location ? 0 : 1;
     };
     EXPECT_EQ(run_in_child(write_there), 0);

@@ -15,7 +15,7 @@
         if (rc_ != (expected)) {                                                                             \
             fprintf(stderr, "%s:%d: %s gave %d (%s), not %d (%s): %s\n", __FILE__, __LINE__, #call, rc_,     \
                     strerror(rc_), (expected), strerror(expected), dfs_last_message());                      \
-            exit(1);                                                                                         \
+            check_failed();                                                                                  \
         }                                                                                                    \
     } while (0)
 #define CHECK_DONE(call) CHECK_ERRNO(call, 0)
