@@ -199,6 +199,9 @@ int dfs_iterate(dfs_t* dfs, dfs_obj_t* obj, daos_anchor_t* anchor, uint32_t* nr,
 /* Parts of a listing for several readers. Stepstore has one part: *nr becomes 1. */
 int dfs_obj_anchor_split(dfs_obj_t* obj, uint32_t* nr, daos_anchor_t* anchors);
 int dfs_obj_anchor_set(dfs_obj_t* obj, uint32_t index, daos_anchor_t* anchor);
+/* The next listing with this anchor begins with this entry, or where it would be if it is not there. EINVAL:
+ * obj is no directory. */
+int dfs_dir_anchor_set(dfs_obj_t* obj, const char name[], daos_anchor_t* anchor);
 
 int dfs_mkdir(dfs_t* dfs, dfs_obj_t* parent, const char* name, mode_t mode, daos_oclass_id_t cid);
 /* ENOTEMPTY: a directory with entries, and not force. force also takes out an entry that is damaged. oid:

@@ -333,6 +333,12 @@ int daos_obj_list_dkey(daos_handle_t oh, daos_handle_t th, uint32_t* nr, daos_ke
 int daos_obj_list_akey(daos_handle_t oh, daos_handle_t th, daos_key_t* dkey, uint32_t* nr,
                        daos_key_desc_t* kds, d_sg_list_t* sgl, daos_anchor_t* anchor, daos_event_t* ev);
 /*
+ * Sets an anchor: the next listing of dkeys begins with this dkey, or that of its akeys with this akey (NULL:
+ * of dkeys). If the key is not there, the listing begins where it would be.
+ */
+int daos_obj_key2anchor(daos_handle_t oh, daos_handle_t th, daos_key_t* dkey, daos_key_t* akey,
+                        daos_anchor_t* anchor, daos_event_t* ev);
+/*
  * Lists where the array of an akey has records, ascending (incr_order) or descending. *size: bytes of a
  * record; 0: there is no such array. *nr: room in recxs and eprs, in; entries given, out. eprs: NULL, or
  * epr_lo is the update of these records, and epr_hi DAOS_EPOCH_MAX. Each part that one update wrote is an

@@ -25,16 +25,6 @@ store::ListPosition load(const daos_anchor_t& anchor)
     return position;
 }
 
-void save(const store::ListPosition& position, daos_anchor_t& anchor)
-{
-    std::array<std::byte, DAOS_ANCHOR_BUF_MAX> buffer{};
-    store_little(buffer.data(), position.target);
-    buffer[4] = static_cast<std::byte>(position.length);
-    std::memcpy(&buffer[key_at], position.key.data(), position.key.size());
-    std::memcpy(anchor.da_buf, buffer.data(), sizeof anchor.da_buf);
-    anchor.da_type = position.done ? DAOS_ANCHOR_TYPE_EOF : DAOS_ANCHOR_TYPE_KEY;
-}
-
 // Fills the pieces of a list one after the other; nothing is split over two of them.
 class Pieces {
 public:
@@ -93,6 +83,16 @@ void require_listing(const std::uint32_t* nr, const daos_key_desc_t* kds, const 
         if (sgl->sg_iovs[i].iov_buf_len > 0) require(sgl->sg_iovs[i].iov_buf, "a piece of memory in sgl");
 }
 
+void set_anchor(const store::ListPosition& position, daos_anchor_t& anchor)
+{
+    std::array<std::byte, DAOS_ANCHOR_BUF_MAX> buffer{};
+    store_little(buffer.data(), position.target);
+    buffer[4] = static_cast<std::byte>(position.length);
+    std::memcpy(&buffer[key_at], position.key.data(), position.key.size());
+    std::memcpy(anchor.da_buf, buffer.data(), sizeof anchor.da_buf);
+    anchor.da_type = position.done ? DAOS_ANCHOR_TYPE_EOF : DAOS_ANCHOR_TYPE_KEY;
+}
+
 void list_keys(const ObjectResource& object, Level level, bool is_turned, KeyWalk walk, std::uint32_t* nr,
                daos_key_desc_t* kds, d_sg_list_t* sgl, daos_anchor_t* anchor)
 {
@@ -125,7 +125,7 @@ void list_keys(const ObjectResource& object, Level level, bool is_turned, KeyWal
     }
     pieces.finish();
     *nr = count;
-    save(position, *anchor);
+    set_anchor(position, *anchor);
 }
 
 } // namespace stepstore::daos

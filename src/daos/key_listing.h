@@ -15,6 +15,9 @@ void require_listing(const std::uint32_t* nr, const daos_key_desc_t* kds, const 
 // Keys as the store lists them: until `take` returns false, or all were given.
 using KeyWalk = FunctionRef<void(store::ListPosition& position, FunctionRef<bool(Bytes key)> take)>;
 
+// The next listing goes on from there.
+void set_anchor(const store::ListPosition& position, daos_anchor_t& anchor);
+
 // DER_KEY2BIG
 void list_keys(const ObjectResource& object, Level level, bool is_turned, KeyWalk walk, std::uint32_t* nr,
                daos_key_desc_t* kds, d_sg_list_t* sgl, daos_anchor_t* anchor);

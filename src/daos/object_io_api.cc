@@ -144,6 +144,26 @@ int daos_obj_list_akey(daos_handle_t oh, daos_handle_t th, daos_key_t* dkey, uin
     });
 }
 
+int daos_obj_key2anchor(daos_handle_t oh, daos_handle_t th, daos_key_t* dkey, daos_key_t* akey,
+                        daos_anchor_t* anchor, daos_event_t* ev)
+{
+    return call("daos_obj_key2anchor", ev, [=] {
+        auto object = resource<ObjectResource>(oh);
+        require(anchor, "anchor");
+        const auto epoch = object->reading(th);
+        auto first = std::make_shared<const ObjectKey>(object->oid(), Level::dkey, dkey, ev != nullptr);
+        std::shared_ptr<const ObjectKey> second;
+        if (akey) second = std::make_shared<const ObjectKey>(object->oid(), Level::akey, akey, ev != nullptr);
+        return [=, object = std::move(object), first = std::move(first), second = std::move(second)] {
+            object->run(epoch, [&](store::Container& in) {
+                set_anchor(second ? in.akey_position(object->oid(), first->view(), second->view(), epoch)
+                                  : in.dkey_position(object->oid(), first->view()),
+                           *anchor);
+            });
+        };
+    });
+}
+
 int daos_obj_list_recx(daos_handle_t oh, daos_handle_t th, daos_key_t* dkey, daos_key_t* akey,
                        daos_size_t* size, uint32_t* nr, daos_recx_t* recxs, daos_epoch_range_t* eprs,
                        daos_anchor_t* anchor, bool incr_order, daos_event_t* ev)

@@ -1,5 +1,6 @@
 // dfs_: listing directories.
 #include "dfs/file_system.h"
+#include "dfs/request.h"
 
 #include <cstring>
 
@@ -98,6 +99,19 @@ int dfs_iterate(dfs_t* dfs, dfs_obj_t* obj, daos_anchor_t* anchor, uint32_t* nr,
         *nr = given;
     });
     return code != 0 ? code : stopped;
+}
+
+int dfs_dir_anchor_set(dfs_obj_t* obj, const char name[], daos_anchor_t* anchor)
+{
+    return run("dfs_dir_anchor_set", [&] {
+        const dfs_obj& of = object(obj);
+        if (!S_ISDIR(of.mode)) fail(EINVAL, "obj is no directory");
+        require(anchor, "anchor");
+        const std::string given = name_of(name);
+        daos_key_t key = key_of(given);
+        require_done(daos_obj_key2anchor(of.handle.get(), DAOS_TX_NONE, &key, nullptr, anchor, nullptr),
+                     [&] { return "looking for the place of " + quoted(given) + " in a listing"; });
+    });
 }
 
 int dfs_obj_anchor_split(dfs_obj_t* obj, uint32_t* nr, daos_anchor_t* anchors)

@@ -398,6 +398,9 @@ public:
     // In the order of their bytes.
     virtual void akey_list(const ObjectId& oid, Bytes dkey, ListPosition& position,
                            FunctionRef<bool(Bytes akey, AkeyType type)> each, Epoch epoch = latest) = 0;
+    // Where a listing begins with this key. If it is not there, the listing begins where it would be.
+    virtual ListPosition dkey_position(const ObjectId& oid, Bytes dkey) = 0;
+    virtual ListPosition akey_position(const ObjectId& oid, Bytes dkey, Bytes akey, Epoch epoch = latest) = 0;
     // The extents of an array that have records in `within`, ascending, cut to it, and the size of its
     // records; 0: there is no such array. It ends when `each` returns false.
     virtual std::uint64_t extent_list(const ObjectId& oid, Bytes dkey, Bytes akey, const Range& within,

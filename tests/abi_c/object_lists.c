@@ -43,6 +43,43 @@ static int by_text(void const* a, void const* b)
     return strcmp(a, b);
 }
 
+/* A listing that begins with a key. */
+static void from_a_key(daos_handle_t oh, daos_key_t* dkey)
+{
+    static char found[most][16];
+    uint32_t const all = list_all(oh, DAOS_TX_NONE, NULL, 100, 10000, found);
+    for (uint32_t i = 0; i < all; i += 111) {
+        daos_anchor_t anchor;
+        daos_key_t first = text_key(found[i]);
+        CHECK_OK(daos_obj_key2anchor(oh, DAOS_TX_NONE, &first, NULL, &anchor, NULL));
+        uint32_t count = 0;
+        while (!daos_anchor_is_eof(&anchor)) {
+            daos_key_desc_t kds[64];
+            char text[1024];
+            struct memory memory;
+            uint32_t nr = 64;
+            CHECK_OK(daos_obj_list_dkey(oh, DAOS_TX_NONE, &nr, kds, memory_of(&memory, text, sizeof text),
+                                        &anchor, NULL));
+            CHECK(count > 0 || (nr > 0 && memcmp(text, found[i], kds[0].kd_key_len) == 0));
+            count += nr;
+        }
+        CHECK_EQUAL(count, all - i);
+    }
+    daos_anchor_t anchor;
+    daos_key_desc_t kds[2];
+    char text[32];
+    struct memory memory;
+    uint32_t nr = 2;
+    daos_key_t akey = text_key("akey 1500");
+    CHECK_OK(daos_obj_key2anchor(oh, DAOS_TX_NONE, dkey, &akey, &anchor, NULL));
+    CHECK_OK(daos_obj_list_akey(oh, DAOS_TX_NONE, dkey, &nr, kds, memory_of(&memory, text, sizeof text),
+                                &anchor, NULL));
+    CHECK(nr == 2 && memcmp(text, "akey 1500akey 1501", 18) == 0);
+    CHECK_RC(daos_obj_key2anchor(oh, DAOS_TX_NONE, dkey, NULL, NULL, NULL), -DER_INVAL);
+    CHECK_RC(daos_obj_key2anchor(oh, DAOS_TX_NONE, NULL, &akey, &anchor, NULL), -DER_INVAL);
+    CHECK_RC(daos_obj_key2anchor(DAOS_HDL_INVAL, DAOS_TX_NONE, dkey, NULL, &anchor, NULL), -DER_NO_HDL);
+}
+
 static void keys(daos_handle_t container)
 {
     static char found[most][16];
@@ -76,6 +113,7 @@ static void keys(daos_handle_t container)
             }
             CHECK(strcmp(found[1000], "one") == 0 && strcmp(found[1001], "two") == 0);
         }
+    from_a_key(oh, &dkey);
     /* No memory for one key: how much it needs. */
     daos_anchor_t anchor = DAOS_ANCHOR_INIT;
     daos_key_desc_t kds[2];

@@ -64,6 +64,11 @@ CALL(daos_obj_list_akey)
                               memory_or_null(5 * sizeof(daos_key_desc_t)), any_list(below(400)), any_anchor(),
                               ev);
 }
+CALL(daos_obj_key2anchor)
+{
+    return daos_obj_key2anchor(any_handle(OBJECT), th(), any_byte_key(), one_in(2) ? any_byte_key() : NULL,
+                               any_anchor(), ev);
+}
 CALL(daos_obj_list_recx)
 {
     return daos_obj_list_recx(any_handle(OBJECT), th(), any_byte_key(), any_byte_key(),

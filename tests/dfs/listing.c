@@ -36,6 +36,51 @@ static int stop(dfs_t* fs, dfs_obj_t* obj, const char name[], void* arg)
     return ++*(unsigned*)arg == 3 ? 77 : 0;
 }
 
+/* How many entries a listing from this name on gives; *first: the first of them. */
+static unsigned count_from(dfs_t* fs, dfs_obj_t* d, char const* name, char first[NAME_MAX + 1])
+{
+    static struct dirent entries[1000];
+    daos_anchor_t anchor;
+    memset(&anchor, 0xee, sizeof anchor);
+    CHECK_DONE(dfs_dir_anchor_set(d, name, &anchor));
+    unsigned count = 0;
+    while (!daos_anchor_is_eof(&anchor)) {
+        uint32_t nr = 1000;
+        CHECK_DONE(dfs_readdir(fs, d, &anchor, &nr, entries));
+        if (count == 0 && nr > 0) strcpy(first, entries[0].d_name);
+        count += nr;
+    }
+    return count;
+}
+
+/* A listing goes on from an entry by its name, also if it was removed meanwhile. */
+static void from_a_name(dfs_t* fs, dfs_obj_t* d)
+{
+    static struct dirent entries[many];
+    char first[NAME_MAX + 1];
+    daos_anchor_t anchor = {0};
+    uint32_t nr = many;
+    CHECK_DONE(dfs_readdir(fs, d, &anchor, &nr, entries));
+    CHECK_EQUAL(nr, many);
+    for (unsigned i = 0; i < many; i += 499) {
+        CHECK_EQUAL(count_from(fs, d, entries[i].d_name, first), many - i);
+        CHECK_EQUAL(strcmp(first, entries[i].d_name), 0);
+    }
+    CHECK_DONE(dfs_remove(fs, d, entries[50].d_name, false, NULL));
+    CHECK_EQUAL(count_from(fs, d, entries[50].d_name, first), many - 51);
+    CHECK_EQUAL(strcmp(first, entries[51].d_name), 0);
+    CHECK_DONE(dfs_mkdir(fs, d, entries[50].d_name, 0700, 0));
+
+    dfs_obj_t* file = NULL;
+    CHECK_DONE(dfs_open(fs, NULL, "file", S_IFREG | 0600, O_CREAT | O_RDWR, 0, 0, NULL, &file));
+    CHECK_ERRNO(dfs_dir_anchor_set(file, "name", &anchor), EINVAL);
+    CHECK_DONE(dfs_release(file));
+    CHECK_ERRNO(dfs_dir_anchor_set(NULL, "name", &anchor), EINVAL);
+    CHECK_ERRNO(dfs_dir_anchor_set(d, NULL, &anchor), EINVAL);
+    CHECK_ERRNO(dfs_dir_anchor_set(d, "a/b", &anchor), EINVAL);
+    CHECK_ERRNO(dfs_dir_anchor_set(d, "name", NULL), EINVAL);
+}
+
 int main(void)
 {
     struct mounted mounted = mount_new();
@@ -99,6 +144,8 @@ int main(void)
     CHECK_EQUAL(parts, 1);
     CHECK_DONE(dfs_obj_anchor_set(d, 0, &anchors[0]));
     CHECK_ERRNO(dfs_obj_anchor_set(d, 1, &anchors[0]), EINVAL);
+
+    from_a_name(fs, d);
 
     /* Every second entry goes while it is listed: the others come once. */
     memset(&anchor, 0, sizeof anchor);

@@ -345,6 +345,16 @@ void FilesContainer::akey_list(const ObjectId& oid, Bytes, ListPosition&, Functi
     refuse_akeys(oid);
 }
 
+ListPosition FilesContainer::dkey_position(const ObjectId& oid, Bytes)
+{
+    refuse_akeys(oid);
+}
+
+ListPosition FilesContainer::akey_position(const ObjectId& oid, Bytes, Bytes, Epoch)
+{
+    refuse_akeys(oid);
+}
+
 std::uint64_t FilesContainer::extent_list(const ObjectId& oid, Bytes, Bytes, const Range&,
                                           FunctionRef<bool(const StoredExtent&)>, Epoch)
 {

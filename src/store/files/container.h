@@ -81,6 +81,8 @@ public:
                    Epoch epoch) override;
     void akey_list(const ObjectId& oid, Bytes dkey, ListPosition& position,
                    FunctionRef<bool(Bytes akey, AkeyType type)> each, Epoch epoch) override;
+    ListPosition dkey_position(const ObjectId& oid, Bytes dkey) override;
+    ListPosition akey_position(const ObjectId& oid, Bytes dkey, Bytes akey, Epoch epoch) override;
     std::uint64_t extent_list(const ObjectId& oid, Bytes dkey, Bytes akey, const Range& within,
                               FunctionRef<bool(const StoredExtent&)> each, Epoch epoch) override;
 
