@@ -59,6 +59,17 @@ int daos_cont_destroy(daos_handle_t poh, const char* cont, int force, daos_event
 int daos_cont_query(daos_handle_t coh, daos_cont_info_t* info, daos_prop_t* cont_prop, daos_event_t* ev);
 
 /*
+ * Sets properties: the label, the roots and the numbers, all of them or none. Later queries and opens see
+ * them; a handle stays open. -DER_EXIST: another container has the label. -DER_NO_PERM: the container is open
+ * for reading alone; or the property is one that only a new container takes: of erasure codes, of performance
+ * domains, allocated ids. -DER_NOTSUPPORTED: another redundancy factor; what a new container does not take
+ * either; any change in a pool in files. DAOS_PROP_CO_STATUS: DAOS_PROP_CO_HEALTHY, which it always is.
+ */
+int daos_cont_set_prop(daos_handle_t coh, daos_prop_t* prop, daos_event_t* ev);
+/* The same as setting that status. */
+int daos_cont_status_clear(daos_handle_t coh, daos_event_t* ev);
+
+/*
  * Access control. The storage below decides who may open a pool: the mode of its directory, or the users of a
  * Ceph cluster. The list of a container says what they give, and so do its owner and group. On a cluster
  * everybody whom it lets in may do everything, and there is no owner (DAOS_PROP_ENTRY_NOT_SET).
@@ -75,6 +86,13 @@ int daos_cont_delete_acl(daos_handle_t coh, enum daos_acl_principal_type type, d
                          daos_event_t* ev);
 int daos_cont_set_owner(daos_handle_t coh, d_string_t user, d_string_t group, daos_event_t* ev);
 int daos_cont_set_owner_no_check(daos_handle_t coh, d_string_t user, d_string_t group, daos_event_t* ev);
+
+/*
+ * What the list of cont_prop allows a user of these groups: bits of enum daos_acl_perm. cont_prop has
+ * DAOS_PROP_CO_ACL, _OWNER and _OWNER_GROUP, as daos_cont_get_acl() gives them. An owner that is not set is
+ * nobody. -DER_INVAL: one of the three is missing. -DER_NONEXIST: this machine has no such user or group.
+ */
+int daos_cont_get_perms(daos_prop_t* cont_prop, uid_t uid, gid_t* gids, size_t nr_gids, uint64_t* perms);
 
 /* See daos_pool_local2global(). */
 int daos_cont_local2global(daos_handle_t coh, d_iov_t* glob);

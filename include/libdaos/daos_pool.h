@@ -151,6 +151,9 @@ int daos_pool_set_attr(daos_handle_t poh, int n, char const* const names[], void
                        size_t const sizes[], daos_event_t* ev);
 int daos_pool_del_attr(daos_handle_t poh, int n, char const* const names[], daos_event_t* ev);
 
+/* As daos_cont_get_perms(), of a pool: with DAOS_PROP_PO_ACL, _OWNER and _OWNER_GROUP. */
+int daos_pool_get_perms(daos_prop_t* pool_prop, uid_t uid, gid_t* gids, size_t nr_gids, uint64_t* perms);
+
 #ifdef __cplusplus
 }
 #endif

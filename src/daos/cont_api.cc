@@ -14,6 +14,7 @@
 
 using namespace stepstore::daos;
 namespace store = stepstore::store;
+using stepstore::Bytes;
 using stepstore::Error;
 using stepstore::parse_uuid;
 using stepstore::uuid_text;
@@ -164,6 +165,30 @@ int daos_cont_query(daos_handle_t coh, daos_cont_info_t* info, daos_prop_t* cont
             fill_access(*cont_prop, rights_of(resource->pool().pool().path(), Owned::container));
         };
     });
+}
+
+int daos_cont_set_prop(daos_handle_t coh, daos_prop_t* prop, daos_event_t* ev)
+{
+    return call("daos_cont_set_prop", ev, [=] {
+        auto container = writable(coh, "set properties");
+        require(prop, "prop");
+        require_same_access(container->pool(), prop);
+        return [container = std::move(container), changes = Properties::changes(prop)] {
+            container->container().set_properties(
+                [&](Bytes record) {
+                    auto properties = Properties::decode(record);
+                    properties.change(changes);
+                    return properties.encode();
+                },
+                changes.label());
+        };
+    });
+}
+
+int daos_cont_status_clear(daos_handle_t coh, daos_event_t* ev)
+{
+    // A container is always healthy: damage is found where it is, at each read.
+    return call("daos_cont_status_clear", ev, [=] { writable(coh, "clear its status"); });
 }
 
 int daos_cont_local2global(daos_handle_t coh, d_iov_t* glob)

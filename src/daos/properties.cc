@@ -95,6 +95,14 @@ bool is_only_told(std::uint32_t type)
     return type == DAOS_PROP_CO_STATUS || type == DAOS_PROP_CO_GLOBAL_VERSION;
 }
 
+// What only a new container takes, on DAOS.
+bool is_fixed(std::uint32_t type)
+{
+    constexpr std::uint32_t fixed[] = {DAOS_PROP_CO_ALLOCED_OID, DAOS_PROP_CO_EC_CELL_SZ, DAOS_PROP_CO_EC_PDA,
+                                       DAOS_PROP_CO_RP_PDA, DAOS_PROP_CO_PERF_DOMAIN};
+    return std::ranges::find(fixed, type) != std::end(fixed);
+}
+
 } // namespace
 
 char* copy_text(const std::string& text)
@@ -116,6 +124,43 @@ void require_query(const daos_prop_t* properties, std::uint32_t above, std::uint
 
 Properties Properties::from(const daos_prop_t* properties)
 {
+    return taken(properties, [](const daos_prop_entry&) { return false; });
+}
+
+Properties Properties::changes(const daos_prop_t* properties)
+{
+    return taken(properties, [](const daos_prop_entry& entry) {
+        if (is_fixed(entry.dpe_type))
+            throw Error(-DER_NO_PERM, "property " + std::to_string(entry.dpe_type) +
+                                          " is set when a container is made: make a new one");
+        if (entry.dpe_type == DAOS_PROP_CO_OBJ_VERSION)
+            invalid("property " + std::to_string(entry.dpe_type) +
+                    " of a container cannot be set: only the store sets it");
+        if (entry.dpe_type != DAOS_PROP_CO_STATUS) return false;
+        daos_co_status status;
+        daos_prop_val_2_co_status(entry.dpe_val, &status);
+        if (status.dcs_status != DAOS_PROP_CO_HEALTHY)
+            invalid("the status of a container can be set to DAOS_PROP_CO_HEALTHY alone");
+        return true; // it always is
+    });
+}
+
+void Properties::change(const Properties& changes)
+{
+    for (const auto& [type, value] : changes.numbers_) {
+        if (type == DAOS_PROP_CO_REDUN_FAC && value != redundancy_factor())
+            throw Error(-DER_NOTSUPPORTED,
+                        "redundancy factor " + std::to_string(value) + ": the container has " +
+                            std::to_string(redundancy_factor()) +
+                            ", and its objects have as many copies as they were made with: copy it to a "
+                            "new container with the other factor");
+        numbers_[type] = value;
+    }
+}
+
+Properties Properties::taken(const daos_prop_t* properties,
+                             FunctionRef<bool(const daos_prop_entry& entry)> passes_over)
+{
     Properties result;
     if (!properties) return result;
     if (properties->dpp_nr > DAOS_PROP_ENTRIES_MAX_NR)
@@ -129,6 +174,7 @@ Properties Properties::from(const daos_prop_t* properties)
         if (!seen.insert(entry.dpe_type).second)
             invalid("property " + std::to_string(entry.dpe_type) + " is in the list twice: give it once");
         if (is_of_access(entry.dpe_type)) continue; // require_access() has compared them
+        if (passes_over(entry)) continue;
         if (entry.dpe_type == DAOS_PROP_CO_LABEL)
             result.set_label(entry.dpe_str);
         else if (entry.dpe_type == DAOS_PROP_CO_ROOTS)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/bytes.h"
+#include "base/function_ref.h"
 #include "daos/api.h"
 
 #include <cstdint>
@@ -23,6 +24,10 @@ public:
     // Of a caller; null is empty. DER_INVAL: unknown, twice or senseless; DER_NOTSUPPORTED: one that cannot
     // be kept.
     static Properties from(const daos_prop_t* properties);
+    // The same of a container that there is. DER_NO_PERM, DER_INVAL: one that only a new one takes.
+    static Properties changes(const daos_prop_t* properties);
+    // DER_NOTSUPPORTED: another redundancy factor.
+    void change(const Properties& changes);
     static Properties decode(Bytes record); // DER_DF_INCOMPT
     std::vector<std::byte> encode() const;
 
@@ -39,6 +44,8 @@ public:
     void fill(daos_prop_t& properties) const;
 
 private:
+    static Properties taken(const daos_prop_t* properties,
+                            FunctionRef<bool(const daos_prop_entry& entry)> passes_over);
     void set_roots(const daos_prop_co_roots* roots);
     void set_number(std::uint32_t type, std::uint64_t value);
     daos_prop_co_roots* copy_roots() const;                        // for the caller to free; null: never set

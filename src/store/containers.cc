@@ -46,6 +46,13 @@ std::uint64_t number_at(ReadTransaction& meta, const KeyBuffer& key, const std::
     return BodyReader(body).number();
 }
 
+void require_free_label(ReadTransaction& meta, const std::string& path, std::string_view label)
+{
+    if (!label.empty() && number_at(meta, by_label(label), path) != 0)
+        fail(DER_EXIST, "pool " + path + ": there is a container '" + std::string(label) +
+                            "' already: open it, or choose another label");
+}
+
 void put_number(WriteTransaction& meta, const KeyBuffer& key, std::uint64_t value)
 {
     put_sealed(meta, key.view(), BodyWriter().number(value).view());
@@ -95,7 +102,17 @@ std::uint64_t mark_everywhere(PoolCore& core, std::uint32_t id)
     return std::ranges::max(passed);
 }
 
-// Versionedquery() of a container and containers() of a pool share it.
+void put_container(WriteTransaction& meta, std::uint64_t id, const ContainerRecord& record)
+{
+    BodyWriter body;
+    body.bytes(std::as_bytes(std::span(record.uuid)))
+        .bytes(as_bytes(record.label))
+        .number(record.created)
+        .bytes(record.properties);
+    put_sealed(meta, meta_key(MetaSpace::container, id).view(), body.view());
+}
+
+// query() of a container and containers() of a pool share it.
 ContainerInfo describe(ReadTransaction& meta, const std::string& path, std::uint64_t id)
 {
     const ContainerRecord record = read_container(meta, path, id);
@@ -197,11 +214,10 @@ ContainerInfo VersionedPool::create_container(const Uuid& uuid, std::string_view
     const std::string pool = "pool " + core.path();
     // The number that it would get now.
     const auto next_number = [&](ReadTransaction& meta) {
-        const std::string there = pool + ": there is a container ";
-        if (!label.empty() && number_at(meta, by_label(label), core.path()) != 0)
-            fail(DER_EXIST, there + "'" + std::string(label) + "' already: open it, or choose another label");
+        require_free_label(meta, core.path(), label);
         if (number_at(meta, by_uuid(uuid), core.path()) != 0)
-            fail(DER_EXIST, there + text(uuid) + " already: open it, or choose another uuid");
+            fail(DER_EXIST,
+                 pool + ": there is a container " + text(uuid) + " already: open it, or choose another uuid");
         return std::max<std::uint64_t>(1, number_at(meta, meta_key(MetaSpace::next), core.path()));
     };
     ContainerInfo info{uuid, std::string(label), 0, 0, 0};
@@ -217,12 +233,8 @@ ContainerInfo VersionedPool::create_container(const Uuid& uuid, std::string_view
             put_number(meta, meta_key(MetaSpace::next), id + 1);
             put_number(meta, by_uuid(uuid), id);
             if (!label.empty()) put_number(meta, by_label(label), id);
-            BodyWriter body;
-            body.bytes(std::as_bytes(std::span(uuid)))
-                .bytes(as_bytes(label))
-                .number(info.created)
-                .bytes(properties);
-            put_sealed(meta, meta_key(MetaSpace::container, id).view(), body.view());
+            put_container(meta, id,
+                          {uuid, std::string(label), info.created, {properties.begin(), properties.end()}});
         });
     }
     return info;
@@ -416,6 +428,25 @@ std::vector<std::byte> VersionedContainer::properties()
 {
     return look_at(pool_->core().storage().meta(), [&](ReadTransaction& meta) {
         return read_container(meta, pool_->core().path(), id_).properties;
+    });
+}
+
+void VersionedContainer::set_properties(FunctionRef<std::vector<std::byte>(Bytes)> change,
+                                        std::string_view label)
+{
+    pool_->require_write("changing the properties of a container");
+    const std::string& path = pool_->core().path();
+    require_label("pool " + path + ": the container label", label);
+    pool_->core().storage().meta().write([&](WriteTransaction& meta) {
+        ContainerRecord record = read_container(meta, path, id_);
+        record.properties = change(record.properties);
+        if (!label.empty() && label != record.label) {
+            require_free_label(meta, path, label);
+            if (!record.label.empty()) erase_sealed(meta, by_label(record.label).view());
+            put_number(meta, by_label(label), id_);
+            record.label = label;
+        }
+        put_container(meta, id_, record);
     });
 }
 

@@ -308,6 +308,11 @@ public:
 
     virtual ContainerInfo query() = 0;
     virtual std::vector<std::byte> properties() = 0;
+    // Puts what `change` makes of the record of properties in its place, and a new label unless it is empty,
+    // at once. `change` may run again. DER_EXIST, DER_INVAL: of the label, as create_container(). Pools in
+    // files: DER_NOTSUPPORTED if anything is to change.
+    virtual void set_properties(FunctionRef<std::vector<std::byte>(Bytes record)> change,
+                                std::string_view label = {}) = 0;
     virtual std::shared_ptr<Pool> pool() = 0;
     virtual std::unique_ptr<UserAttributes> user_attributes() = 0; // as the pool's
 

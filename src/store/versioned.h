@@ -46,6 +46,8 @@ public:
     std::unique_ptr<Transaction> begin_transaction() override;
     ContainerInfo query() override;
     std::vector<std::byte> properties() override;
+    void set_properties(FunctionRef<std::vector<std::byte>(Bytes record)> change,
+                        std::string_view label) override;
     std::shared_ptr<Pool> pool() override { return pool_; }
     std::unique_ptr<UserAttributes> user_attributes() override;
     Epoch create_snapshot(std::string_view name) override;

@@ -3,6 +3,7 @@
 #include "check.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 static char const* text_of(struct daos_acl* acl)
 {
@@ -157,6 +158,73 @@ static void changes(struct store const* store)
     daos_prop_free(list);
 }
 
+static uint64_t perms_of(struct store const* store, uid_t uid, gid_t* gids, size_t nr, uint64_t* of_pool)
+{
+    uint64_t perms = 1;
+    daos_prop_t* list = NULL;
+    CHECK_OK(daos_cont_get_acl(store->container, &list, NULL));
+    CHECK_OK(daos_cont_get_perms(list, uid, gids, nr, &perms));
+    daos_prop_free(list);
+    list = daos_prop_alloc(0);
+    CHECK_OK(daos_pool_query(store->pool, NULL, NULL, list, NULL));
+    CHECK_OK(daos_pool_get_perms(list, uid, gids, nr, of_pool));
+    daos_prop_free(list);
+    return perms;
+}
+
+/* What a list allows to whom: the owner, a named user, groups together, everyone. */
+static void permissions(struct store const* store)
+{
+    uid_t other_uid;
+    gid_t own_gid = getegid(), other_gid;
+    uint64_t of_pool = 0, perms = 0;
+    uint64_t const reads = DAOS_ACL_PERM_READ | DAOS_ACL_PERM_GET_PROP;
+    uint64_t const of_owner = reads | DAOS_ACL_PERM_WRITE | DAOS_ACL_PERM_DEL_CONT;
+    uint64_t const acls = DAOS_ACL_PERM_GET_ACL | DAOS_ACL_PERM_SET_ACL;
+    CHECK_OK(daos_acl_principal_to_uid("nobody@", &other_uid));
+    CHECK_OK(daos_acl_principal_to_gid("nogroup@", &other_gid));
+    CHECK(other_uid != geteuid() && other_gid != own_gid);
+    CHECK_OK(chmod(store->path, 0750));
+    CHECK_EQUAL(perms_of(store, geteuid(), NULL, 0, &of_pool), of_owner | acls | DAOS_ACL_PERM_SET_PROP);
+    CHECK_EQUAL(of_pool, of_owner | DAOS_ACL_PERM_CREATE_CONT);
+    CHECK_EQUAL(perms_of(store, other_uid, &own_gid, 1, &of_pool), reads | DAOS_ACL_PERM_GET_ACL);
+    CHECK_EQUAL(of_pool, reads);
+    CHECK_EQUAL(perms_of(store, other_uid, &other_gid, 1, &of_pool), 0);
+    CHECK_EQUAL(of_pool, 0);
+    CHECK_OK(chmod(store->path, 0005));
+    CHECK_EQUAL(perms_of(store, geteuid(), NULL, 0, &of_pool), acls); /* he may change the list */
+    CHECK_EQUAL(of_pool, 0);
+    CHECK_EQUAL(perms_of(store, other_uid, &other_gid, 1, &of_pool), reads | DAOS_ACL_PERM_GET_ACL);
+    CHECK_OK(chmod(store->path, 0750));
+
+    /* A list of the program's own. */
+    char const* texts[] = {"A::nobody@:w", "A:G:GROUP@:r", "A:G:nogroup@:T", "A::EVERYONE@:a"};
+    struct daos_acl* acl = NULL;
+    CHECK_OK(daos_acl_from_strs(texts, 4, &acl));
+    daos_prop_t* list = NULL;
+    CHECK_OK(daos_cont_get_acl(store->container, &list, NULL));
+    CHECK_OK(daos_prop_set_ptr(list, DAOS_PROP_CO_ACL, acl, (daos_size_t)daos_acl_get_size(acl)));
+    daos_acl_free(acl);
+    gid_t groups[] = {own_gid, other_gid};
+    CHECK_OK(daos_cont_get_perms(list, other_uid, groups, 2, &perms));
+    CHECK_EQUAL(perms, DAOS_ACL_PERM_WRITE);
+    CHECK_OK(daos_cont_get_perms(list, geteuid(), groups, 2, &perms)); /* no entry of the owner */
+    CHECK_EQUAL(perms, DAOS_ACL_PERM_READ | DAOS_ACL_PERM_SET_PROP | acls);
+    CHECK_OK(daos_cont_get_perms(list, geteuid(), NULL, 0, &perms));
+    CHECK_EQUAL(perms, acls);
+
+    CHECK_RC(daos_cont_get_perms(NULL, 0, NULL, 0, &perms), -DER_INVAL);
+    CHECK_RC(daos_cont_get_perms(list, 0, NULL, 1, &perms), -DER_INVAL);
+    CHECK_RC(daos_cont_get_perms(list, 0, NULL, 0, NULL), -DER_INVAL);
+    CHECK_RC(daos_cont_get_perms(list, 4000000000U, NULL, 0, &perms), -DER_NONEXIST);
+    groups[0] = 4000000000U;
+    CHECK_RC(daos_cont_get_perms(list, 0, groups, 1, &perms), -DER_NONEXIST);
+    CHECK_RC(daos_pool_get_perms(list, 0, NULL, 0, &perms), -DER_INVAL); /* of a container */
+    CHECK_OK(daos_prop_set_ptr(list, DAOS_PROP_CO_ACL, NULL, 0));
+    CHECK_RC(daos_cont_get_perms(list, 0, NULL, 0, &perms), -DER_INVAL);
+    daos_prop_free(list);
+}
+
 int main(void)
 {
     struct store store = open_store();
@@ -171,6 +239,7 @@ int main(void)
     } else {
         told(&store);
         changes(&store);
+        permissions(&store);
     }
     close_store(&store);
     return 0;

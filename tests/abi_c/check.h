@@ -10,6 +10,7 @@
 
 /* What the library says about the last error (support.c). */
 const char* explanation(void);
+void uuid_text(unsigned char const* uuid, char* text); /* DAOS_UUID_STR_SIZE bytes */
 
 /* The path of a new pool in a directory of its own, removed when the program ends; the back end is
  * $STEPSTORE_TEST_BACKEND. */

@@ -55,12 +55,6 @@ static void queries(struct store const* store)
     CHECK_OK(daos_pool_disconnect(again, NULL));
 }
 
-static void uuid_text(unsigned char const* uuid, char* text)
-{
-    for (int i = 0; i < 16; ++i)
-        text += sprintf(text, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
-}
-
 /* As on a DAOS system a bare name is a label or a UUID, wherever the program runs. Ours alone know paths. */
 static void names(struct store const* store)
 {

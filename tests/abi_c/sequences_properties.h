@@ -55,3 +55,25 @@ CALL(daos_prop_set_ptr)
     NO_EVENT;
     return daos_prop_set_ptr(own_properties, below(2) * DAOS_PROP_CO_MIN + below(32), zeroes_or_null(), 64);
 }
+CALL(daos_cont_set_prop)
+{
+    /* Other calls open the container by its label. */
+    if (own_properties && daos_prop_entry_get(own_properties, DAOS_PROP_CO_LABEL)) return 0;
+    return daos_cont_set_prop(any_handle(CONTAINER), own_properties, ev);
+}
+CALL(daos_cont_status_clear)
+{
+    return daos_cont_status_clear(any_handle(CONTAINER), ev);
+}
+CALL(daos_cont_get_perms)
+{
+    NO_EVENT;
+    return daos_cont_get_perms(own_properties, (uid_t)below(3), memory_or_null(3 * sizeof(gid_t)), below(4),
+                               memory_or_null(sizeof(uint64_t)));
+}
+CALL(daos_pool_get_perms)
+{
+    NO_EVENT;
+    return daos_pool_get_perms(own_properties, (uid_t)below(3), memory_or_null(3 * sizeof(gid_t)), below(4),
+                               memory_or_null(sizeof(uint64_t)));
+}

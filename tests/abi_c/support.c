@@ -67,6 +67,12 @@ static const char* emptied(const char* label)
     return label;
 }
 
+void uuid_text(unsigned char const* uuid, char* text)
+{
+    for (int i = 0; i < 16; ++i)
+        text += sprintf(text, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
+}
+
 const char* new_pool(void)
 {
     static char path[512];

@@ -124,5 +124,28 @@ TEST_P(MakersContract, ManyMakersAndDestroyersLeaveNoMarks)
     EXPECT_EQ(pool->containers().size(), 1U);
 }
 
+TEST_P(MakersContract, ARenamedContainerIsFoundByItsNewLabelAlone)
+{
+    const auto same = [](Bytes record) { return std::vector<std::byte>(record.begin(), record.end()); };
+    pool->create_container(uuid_of(2), "old", as_bytes("record"));
+    const auto made = pool->open_container("old");
+    made->set_properties([](Bytes) { return to_bytes("another"); }, "new");
+    EXPECT_EQ(made->properties(), to_bytes("another"));
+    EXPECT_EQ(made->query().label, "new");
+    EXPECT_EQ(der_of([&] { pool->open_container("old"); }), DER_NONEXIST);
+    use("new");
+    EXPECT_EQ(der_of([&] { made->set_properties(same, "test"); }), DER_EXIST);
+    EXPECT_EQ(der_of([&] { made->set_properties(same, "a/b"); }), DER_INVAL);
+    EXPECT_EQ(made->properties(), to_bytes("another"));
+    EXPECT_TRUE(Pool::check(path, {}).findings.empty());
+    EXPECT_EQ(der_of([&] {
+                  Pool::open(path, Access::read_only)->open_container("new")->set_properties(same, "more");
+              }),
+              DER_NO_PERM);
+    pool->destroy_container("new", true);
+    EXPECT_EQ(der_of([&] { made->set_properties(same, "more"); }), DER_NONEXIST);
+    EXPECT_EQ(der_of([&] { pool->open_container("more"); }), DER_NONEXIST);
+}
+
 } // namespace
 } // namespace stepstore::testing

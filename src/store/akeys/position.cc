@@ -1,7 +1,7 @@
 // Where a listing begins with a key: the position just before its stored form.
 //
-// A stored form has at most 96 bytes. So the last one that could lie before it is known without a look: its
-// own bytes without a zero at the end, or with the last byte less by one and then 0xff up to that length.
+// A stored form has at most 96 bytes. So the last one that could lie before it is known without a look. If it
+// ends with a zero, that one is the rest. Else its last byte is less by one, and 0xff follow up to 96 bytes.
 #include "store/akeys/akeys.h"
 #include "store/akeys/flat.h"
 #include "store/array/group_read.h"

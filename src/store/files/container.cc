@@ -90,6 +90,16 @@ std::vector<std::byte> FilesContainer::properties()
     return about_.properties;
 }
 
+void FilesContainer::set_properties(FunctionRef<std::vector<std::byte>(Bytes)> change, std::string_view label)
+{
+    pool_->require_write("changing the properties of a container");
+    objects_.require_there();
+    if (change(about_.properties) == about_.properties && (label.empty() || label == about_.label)) return;
+    fail(DER_NOTSUPPORTED, "pool " + place_->path() +
+                               " keeps its containers in files: one has the label and the properties that it "
+                               "was made with. Make a new container, or a pool of another kind");
+}
+
 Epoch FilesContainer::create_snapshot(std::string_view)
 {
     pool_->require_write("creating a snapshot");
