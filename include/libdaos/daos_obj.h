@@ -357,6 +357,13 @@ int daos_obj_list_recx(daos_handle_t oh, daos_handle_t th, daos_key_t* dkey, dao
 int daos_obj_query_key(daos_handle_t oh, daos_handle_t th, uint64_t flags, daos_key_t* dkey, daos_key_t* akey,
                        daos_recx_t* recx, daos_event_t* ev);
 
+/* -DER_NOSYS, as from libdaos 2.6: what an object's attributes are. */
+struct daos_obj_attr {
+    d_rank_t oa_rank;
+    struct daos_oclass_attr* oa_oa;
+};
+int daos_obj_query(daos_handle_t oh, struct daos_obj_attr* oa, d_rank_list_t* ranks, daos_event_t* ev);
+
 /* *epoch: of the latest update, a removal or punch too; it never falls. 0: never written. */
 int daos_obj_query_max_epoch(daos_handle_t oh, daos_handle_t th, daos_epoch_t* epoch, daos_event_t* ev);
 

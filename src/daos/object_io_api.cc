@@ -195,4 +195,13 @@ int daos_obj_query_key(daos_handle_t oh, daos_handle_t th, uint64_t flags, daos_
     });
 }
 
+int daos_obj_query(daos_handle_t oh, struct daos_obj_attr*, d_rank_list_t*, daos_event_t* ev)
+{
+    return call("daos_obj_query", ev, [=] {
+        resource<ObjectResource>(oh);
+        throw Error(-DER_NOSYS, "libdaos 2.6 does not tell the attributes of an object: its class is in its "
+                                "identifier (daos_obj_id2class)");
+    });
+}
+
 } // extern "C"

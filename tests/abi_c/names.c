@@ -112,7 +112,7 @@ static void exported(void)
         "daos_kv_put",        "daos_obj_generate_oid", "daos_obj_generate_oid2", "daos_array_global2local",
         "daos_obj_update",    "daos_obj_fetch",        "daos_obj_punch_dkeys",   "daos_obj_punch_akeys",
         "daos_obj_list_dkey", "daos_obj_list_akey",    "daos_obj_list_recx",     "daos_obj_query_key",
-        "daos_obj_key2anchor"};
+        "daos_obj_key2anchor", "daos_obj_query"};
     for (unsigned i = 0; i < sizeof names / sizeof *names; ++i) {
         if (dlsym(RTLD_DEFAULT, names[i]) == NULL) fprintf(stderr, "%s is not exported\n", names[i]);
         CHECK(dlsym(RTLD_DEFAULT, names[i]) != NULL);

@@ -168,6 +168,9 @@ static void queries(daos_handle_t container, daos_handle_t lexical)
     daos_key_t key = key_of(&number, 8), small = key_of(&number, 7), null = {NULL, 8, 8};
     daos_handle_t const th = DAOS_TX_NONE;
     uint64_t const max = DAOS_GET_MAX, get_dkey = DAOS_GET_DKEY, get_akey = DAOS_GET_AKEY;
+    struct daos_obj_attr attributes;
+    CHECK_RC(daos_obj_query(oh, &attributes, NULL, NULL), -DER_NOSYS);
+    CHECK_RC(daos_obj_query(DAOS_HDL_INVAL, &attributes, NULL, NULL), on_daos() ? -DER_NOSYS : -DER_NO_HDL);
     CHECK_RC(daos_obj_query_key(oh, th, 0, &key, &key, &recx, NULL), -DER_INVAL);
     CHECK_RC(daos_obj_query_key(oh, th, max, &key, &key, &recx, NULL), -DER_INVAL);
     CHECK_RC(daos_obj_query_key(oh, th, get_dkey, &key, &key, &recx, NULL), -DER_INVAL);

@@ -76,6 +76,11 @@ CALL(daos_obj_list_recx)
                               memory_or_null(5 * sizeof(daos_recx_t)),
                               memory_or_null(5 * sizeof(daos_epoch_range_t)), any_anchor(), one_in(2), ev);
 }
+CALL(daos_obj_query)
+{
+    return daos_obj_query(any_handle(OBJECT), memory_or_null(sizeof(struct daos_obj_attr)),
+                          memory_or_null(sizeof(d_rank_list_t)), ev);
+}
 CALL(daos_obj_query_key)
 {
     return daos_obj_query_key(any_handle(OBJECT), th(), wrong(8) ? any_number() : below(32), any_byte_key(),
