@@ -43,6 +43,7 @@ struct EventState {
     std::int32_t status = DAOS_EVS_READY;
     bool barrier = false;
     bool tells_errno = false; // once: ev_error becomes a positive errno
+    bool own_first = false;   // once: the next callback goes before those that are there
 
     Extra& extras()
     {
@@ -153,7 +154,9 @@ void EventQueue::add_child(EventState* parent, EventState* child)
 void EventQueue::add_callback(EventState* event, daos_event_comp_cb_t callback, void* arg)
 {
     const std::lock_guard lock(mutex_);
-    event->extras().callbacks.push_back({callback, arg});
+    auto& callbacks = event->extras().callbacks;
+    callbacks.insert(event->own_first ? callbacks.begin() : callbacks.end(), {callback, arg});
+    event->own_first = false;
 }
 
 void EventQueue::launch(EventState* event, bool barrier)
@@ -184,6 +187,7 @@ void EventQueue::tell_errno(EventState* event)
 {
     const std::lock_guard lock(mutex_);
     event->tells_errno = true;
+    event->own_first = true;
 }
 
 void EventQueue::complete(EventState* event, Failure failure)
@@ -215,6 +219,7 @@ void EventQueue::complete_locked(EventState* event, const Failure& failure)
     if (event->children.empty()) event_of(event)->ev_error = 0;
     keep_error(event, failure);
     event->tells_errno = false;
+    event->own_first = false;
     event->status = DAOS_EVS_COMPLETED;
     if (EventState* parent = event->parent) {
         keep_error(parent, failure);

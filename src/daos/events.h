@@ -67,6 +67,8 @@ public:
     void abort(EventState* event);
     EventState* next_child(EventState* parent, EventState* child);
     void add_callback(EventState* event, daos_event_comp_cb_t callback, void* arg);
+    // libdfs launches the event. Its own callback, if it adds one, comes next, and runs before the program's:
+    // those see the size that was read.
     void tell_errno(EventState* event);
 
     bool of_this_process() const { return generation_ == process_generation(); }

@@ -148,6 +148,14 @@ static void removed_and_made_again(dfs_t* fs)
     CHECK_DONE(dfs_remove(fs, NULL, "again", false, NULL));
 }
 
+static int keep_size(void* argument, daos_event_t* event, int code)
+{
+    daos_size_t* const sizes = argument; /* of the read, and as the callback found it */
+    (void)event;
+    sizes[1] = code == 0 ? sizes[0] : 0;
+    return 0;
+}
+
 static void with_events(dfs_t* fs)
 {
     daos_handle_t queue;
@@ -177,9 +185,15 @@ static void with_events(dfs_t* fs)
         CHECK_EQUAL(sizes[i], i == 3 ? 4 : 8);
     }
     CHECK(memcmp(in[0], "\0\0\0\0two", 8) == 0);
+    /* A callback of the program sees how much was read. */
+    daos_size_t seen[2] = {99, 99};
+    bool completed = false;
+    CHECK_OK(daos_event_register_comp_cb(&events[0], keep_size, seen));
+    CHECK_DONE(dfs_read(fs, obj, memory_of(&memory[0], in[0], 8), 28, &seen[0], &events[0]));
+    CHECK_OK(daos_event_test(&events[0], DAOS_EQ_WAIT, &completed));
+    CHECK(completed && seen[0] == 4 && seen[1] == 4);
     /* No bytes; and an error, which is an errno. */
     d_sg_list_t nothing = {0, 0, NULL};
-    bool completed = false;
     CHECK_DONE(dfs_read(fs, obj, &nothing, 0, &sizes[0], &events[0]));
     CHECK_OK(daos_event_test(&events[0], DAOS_EQ_WAIT, &completed));
     CHECK(completed && events[0].ev_error == 0 && sizes[0] == 0);

@@ -19,8 +19,9 @@ OF_THE_READER = re.compile(r"/[A-Z]{4,}\b|[A-Z]{4,}(?=\.)")
 OF_ADIOS2 = """adios2_reorganize adios2_iotest heatTransfer WriteReadFlatten AvailableStepsCount adios2_c.h
     ES_CloseTS ES_MDAgg"""
 OF_OTHERS = """min_size full_ratio full_quota fdb_c daos_obj_fetch daos_obj_update MDB_WRITEMAP MPI_Comm_idup
-    MAP_POPULATE CALI_CONFIG DataLoader ad_daos coll_perf ntuple_storage_daos.cxx RP_XSF DAOS_POOL DAOS_CONT API_VERSION
-    daos_obj_layout_get daos_pool_stop_svc"""
+    MAP_POPULATE CALI_CONFIG DataLoader ad_daos coll_perf ntuple_storage_daos.cxx RP_XSF DAOS_POOL DAOS_CONT
+    API_VERSION daos_obj_layout_get daos_pool_stop_svc t_mpi t_shapesame t_filters_parallel t_cache
+    DaosObjectTest"""
 # Made of a part that is ours.
 MADE = "libstepstore_adios2_engine.so daos_array_open_with_attr open_with_attr NAME_entries_step dim_0_32"
 OTHERS = set(f"{OF_ADIOS2} {OF_OTHERS} {MADE}".split())
