@@ -107,11 +107,11 @@ static void ids(daos_handle_t container)
 static void exported(void)
 {
     static char const* const names[] = {
-        "daos_pool_connect",  "daos_pool_connect2",    "daos_cont_open",         "daos_cont_open2",
-        "daos_cont_create",   "daos_cont_create2",     "daos_cont_destroy",      "daos_cont_destroy2",
-        "daos_kv_put",        "daos_obj_generate_oid", "daos_obj_generate_oid2", "daos_array_global2local",
-        "daos_obj_update",    "daos_obj_fetch",        "daos_obj_punch_dkeys",   "daos_obj_punch_akeys",
-        "daos_obj_list_dkey", "daos_obj_list_akey",    "daos_obj_list_recx",     "daos_obj_query_key",
+        "daos_pool_connect",   "daos_pool_connect2",    "daos_cont_open",         "daos_cont_open2",
+        "daos_cont_create",    "daos_cont_create2",     "daos_cont_destroy",      "daos_cont_destroy2",
+        "daos_kv_put",         "daos_obj_generate_oid", "daos_obj_generate_oid2", "daos_array_global2local",
+        "daos_obj_update",     "daos_obj_fetch",        "daos_obj_punch_dkeys",   "daos_obj_punch_akeys",
+        "daos_obj_list_dkey",  "daos_obj_list_akey",    "daos_obj_list_recx",     "daos_obj_query_key",
         "daos_obj_key2anchor", "daos_obj_query"};
     for (unsigned i = 0; i < sizeof names / sizeof *names; ++i) {
         if (dlsym(RTLD_DEFAULT, names[i]) == NULL) fprintf(stderr, "%s is not exported\n", names[i]);
