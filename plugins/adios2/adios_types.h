@@ -4,12 +4,9 @@
 #pragma once
 
 #include "daos_errno.h"
+#include "releases.h"
 #include "steps/types.h"
 #include "stepstore/error.h"
-
-#include <adios2/common/Selection.h>
-#include <adios2/cxx/IO.h>
-#include <adios2/cxx/Variable.h>
 
 #include <bit>
 #include <complex>
@@ -46,7 +43,7 @@ decltype(auto) with_type(steps::Type type, Visit&& visit)
 // Stands for a variable as long as it exists: the address of ADIOS2's own object.
 //
 // The public Variable is one pointer to it. It tells neither the kind of selection that was made nor a memory
-// selection. ADIOS2's public function core::InferSelection() does, but wants the object itself. Variable<T>
+// selection. ADIOS2's public function selection_in() does, but wants the object itself. Variable<T>
 // derives from VariableBase alone, so the address is the same. The plugin is bound to the ADIOS2 release it
 // was built for (its SONAME), whose tests check this.
 template <class T>
@@ -57,9 +54,9 @@ const adios2::core::VariableBase* identity_of(const adios2::Variable<T>& variabl
 }
 
 template <class T>
-adios2::core::Selection selection_of(const adios2::Variable<T>& variable)
+Selection selection_of(const adios2::Variable<T>& variable)
 {
-    return adios2::core::InferSelection(*identity_of(variable));
+    return selection_in(*identity_of(variable));
 }
 
 inline steps::ShapeKind kind_of(adios2::ShapeID id, const std::string& name)

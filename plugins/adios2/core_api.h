@@ -13,14 +13,10 @@
 
 #ifdef STEPSTORE_ADIOS2_CORE
 #include <adios2/core/Attribute.h>
-#include <adios2/core/Engine.h>
-#include <adios2/core/IO.h>
 #include <adios2/core/Variable.h>
 #include <adios2/core/VariableStruct.h>
 #include <adios2/helper/adiosType.h>
 #endif
-#include <adios2/cxx/IO.h>
-#include <adios2/cxx/Variable.h>
 
 #include <algorithm>
 #include <bit>

@@ -144,5 +144,9 @@ EXAMPLES: dict[str, list[tuple[str, str]]] = {
         ('eval "$(stepstore adios2-env)"', "Let every ADIOS2 program know the engine type Stepstore"),
         ('eval "$(stepstore adios2-env --default)"', "Let programs that name no engine read pools"),
     ],
+    "adios2-build": [
+        ("stepstore adios2-build", "Build the engine for the adios2 of this Python"),
+        ("stepstore adios2-build --adios2 /opt/adios2", "Build it for an installation"),
+    ],
     "version": [("stepstore version --json", "Print the version and the parts for a program")],
 }

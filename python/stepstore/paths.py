@@ -34,6 +34,13 @@ def plugin_directory() -> Path:
     return _find("lib", PLUGIN, "the ADIOS2 plugin").parent
 
 
+def adapter_kit() -> Path:
+    """The folder that the engine for another ADIOS2 is built from."""
+    return _find(
+        "share/adios2-adapter", "CMakeLists.txt", "what engines for other ADIOS2 are built from"
+    ).parent
+
+
 def fdb5_directories() -> tuple[Path, Path]:
     """Of the FDB5 plugin: the folder with its manifest, and the one with its library."""
     manifest = _find("share/plugins", "stepstore-fdb5.yml", "the manifest of the FDB5 plugin")

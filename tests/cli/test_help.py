@@ -150,7 +150,7 @@ def prepared(directory):
 
 
 # What takes minutes, or needs FDB or FUSE (mount.command).
-NOT_RUN = (*PASSED_ON, "report", "demo", "mount", "unmount")
+NOT_RUN = (*PASSED_ON, "report", "demo", "mount", "unmount", "adios2-build")
 NEEDED = {
     "fdb5-env": "STEPSTORE_TEST_FDB5",
     "adios2-env": "STEPSTORE_TEST_PLUGIN",

@@ -23,7 +23,7 @@ OF_OTHERS = """min_size full_ratio full_quota fdb_c daos_obj_fetch daos_obj_upda
     API_VERSION daos_obj_layout_get daos_pool_stop_svc t_mpi t_shapesame t_filters_parallel t_cache
     DaosObjectTest"""
 # Made of a part that is ours.
-MADE = "libstepstore_adios2_engine.so daos_array_open_with_attr open_with_attr NAME_entries_step dim_0_32"
+MADE = "daos_array_open_with_attr open_with_attr NAME_entries_step dim_0_32"
 OTHERS = set(f"{OF_ADIOS2} {OF_OTHERS} {MADE}".split())
 
 

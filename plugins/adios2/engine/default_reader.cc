@@ -69,10 +69,11 @@ void read_pools_by_default(const core::IO::MakeEngineFunc& make)
     const auto bp3_writer = function_of_core<Make>(MADE_BY("10MakeEngine", "BP3Writer", ""));
     const auto bp4 = function_of_core<Make>(MADE_BY("10MakeEngine", "BP4Reader", ""));
     const auto bp4_writer = function_of_core<Make>(MADE_BY("10MakeEngine", "BP4Writer", ""));
-    const auto bp4_with_metadata =
-        function_of_core<MakeWithMetadata>(MADE_BY("16MakeEngineWithMD", "BP4Reader", "PKcm"));
-    core::IO::RegisterEngine("bp3", {pools_or(bp3, make), bp3_writer, {}});
-    core::IO::RegisterEngine("bp4", {pools_or(bp4, make), bp4_writer, bp4_with_metadata});
+    core::IO::RegisterEngine("bp3", factory_entry(pools_or(bp3, make), bp3_writer, [] { return nullptr; }));
+    core::IO::RegisterEngine("bp4", factory_entry(pools_or(bp4, make), bp4_writer, [] {
+                                 return function_of_core<MakeWithMetadata>(
+                                     MADE_BY("16MakeEngineWithMD", "BP4Reader", "PKcm"));
+                             }));
 }
 
 } // namespace stepstore::adios

@@ -5,7 +5,7 @@
 // Threads: one registers, before engines are made. Errors: -DER_NOSYS.
 #pragma once
 
-#include <adios2/core/IO.h>
+#include "releases.h"
 
 namespace stepstore::adios {
 

@@ -1,10 +1,9 @@
 // The plugin engine: ADIOS2's plugin interface (version 2), forwarded to the writing or reading adapter.
 #include "adios_errors.h"
 #include "core_engine.h"
+#include "engine_door.h"
 #include "group.h"
-#include "plugin_api.h"
 #include "plugin_host.h"
-#include "stepstore/export.h"
 
 #include <iostream>
 #include <mutex>
@@ -101,13 +100,11 @@ public:
     {                                                                                                        \
         get(variable, values, steps::Mode::deferred);                                                        \
     }                                                                                                        \
-    void DoGetSync(adios2::Variable<T> variable, T* values, const adios2::core::Selection& selection)        \
-        override                                                                                             \
+    void DoGetSync(adios2::Variable<T> variable, T* values, const Selection& selection) override             \
     {                                                                                                        \
         get(variable, values, selection, steps::Mode::sync);                                                 \
     }                                                                                                        \
-    void DoGetDeferred(adios2::Variable<T> variable, T* values, const adios2::core::Selection& selection)    \
-        override                                                                                             \
+    void DoGetDeferred(adios2::Variable<T> variable, T* values, const Selection& selection) override         \
     {                                                                                                        \
         get(variable, values, selection, steps::Mode::deferred);                                             \
     }
@@ -203,24 +200,13 @@ private:
     StreamAdapter opened_;
 };
 
-adios2::plugin::PluginEngineInterface* create(adios2::IO io, const std::string& name, adios2::Mode mode,
-                                              TakeHandedOver handed_over)
-{
-    return new Engine(io, name, mode, handed_over);
-}
-
-void destroy(adios2::plugin::PluginEngineInterface* engine)
-{
-    delete engine;
-}
-
 } // namespace
-} // namespace stepstore::adios
 
-extern "C" STEPSTORE_API const stepstore::PluginEngineApi* stepstore_adios2_engine(int version)
+void* create_plugin(void* io, const std::string& name, int mode, void*, TakeHandedOver handed_over)
 {
-    static const stepstore::PluginEngineApi api = {
-        stepstore::adios::create, stepstore::adios::destroy, stepstore::adios::register_native,
-        reinterpret_cast<const void*>(&adios2::core::InferSelection)};
-    return version == stepstore::plugin_engine_version ? &api : nullptr;
+    static_assert(sizeof(adios2::IO) == sizeof io); // all that it holds
+    return static_cast<adios2::plugin::PluginEngineInterface*>(
+        new Engine(std::bit_cast<adios2::IO>(io), name, static_cast<adios2::Mode>(mode), handed_over));
 }
+
+} // namespace stepstore::adios

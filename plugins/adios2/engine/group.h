@@ -11,6 +11,7 @@
 
 #include "parameters.h"
 #include "plugin_api.h"
+#include "releases.h"
 
 #include <functional>
 #include <memory>

@@ -1,5 +1,6 @@
 #include "introspection.h"
 
+#include "adapter_name.h"
 #include "core_engine.h"
 
 #include <adios2/core/ADIOS.h>
@@ -43,24 +44,41 @@ std::size_t size_of_engine_vtable()
     return static_cast<const ElfW(Sym)*>(symbol)->st_size;
 }
 
-bool has_feature(const std::string& name)
+// Of those that change classes, as in STEPSTORE_ADIOS2_FEATURES.
+std::string features()
 {
     std::size_t count = 0;
     const char* const* names = nullptr;
     adios2_available_features(&count, &names);
-    return std::find(names, names + count, name) != names + count;
+    std::string all;
+    for (const auto feature : features_of_layouts)
+        if (std::find(names, names + count, feature) != names + count)
+            all += (all.empty() ? "" : ";") + std::string(feature);
+    return all;
+}
+
+std::string named(const std::string& features)
+{
+    return features.empty() ? "none of CUDA, DERIVED_VARIABLE, GPU_SUPPORT, KOKKOS" : features;
+}
+
+// Of the ADIOS2 of this process, for `stepstore adios2-build`.
+std::string folder_of_core()
+{
+    Dl_info object{};
+    if (dladdr(adios2_version_str, &object) == 0 || object.dli_fname == nullptr) return "DIR";
+    const std::string path = object.dli_fname;
+    return path.substr(0, path.rfind('/'));
 }
 
 // Empty: none.
 std::string difference()
 {
-    constexpr std::size_t vtable_size = 1960; // bytes, of ADIOS2 2.12.1
-    // The wheel adds the number of its packaging to the version.
-    if (!(std::string(adios2_version_str) + ".").starts_with(STEPSTORE_ADIOS2_RELEASE "."))
-        return "it is ADIOS2 " + std::string(adios2_version_str);
-    for (const char* feature : {"DERIVED_VARIABLE", "KOKKOS", "CUDA", "GPU_SUPPORT"})
-        if (has_feature(feature)) return std::string("it was built with ") + feature;
-    if (size_of_engine_vtable() != vtable_size)
+    if (const auto release = release_of(adios2_version_str); release != STEPSTORE_ADIOS2_RELEASE)
+        return "it is ADIOS2 " + release;
+    if (const auto has = features(); has != STEPSTORE_ADIOS2_FEATURES)
+        return "it was built with " + named(has);
+    if (size_of_engine_vtable() != STEPSTORE_ADIOS2_ENGINE_VTABLE)
         return "its class Engine has another number of functions (" +
                std::to_string(size_of_engine_vtable() / sizeof(void*)) + ")";
     return {};
@@ -102,10 +120,11 @@ const std::string& misfit()
 {
     static const std::string why = [] {
         const auto what = difference();
-        return what.empty() ? what
-                            : "Stepstore was built for ADIOS2 " STEPSTORE_ADIOS2_RELEASE
-                              " without derived variables and GPUs, and this process has another one: " +
-                                  what;
+        return what.empty()
+                   ? what
+                   : "this engine was built for ADIOS2 " STEPSTORE_ADIOS2_RELEASE " with " +
+                         named(STEPSTORE_ADIOS2_FEATURES) + ", and this process has another one: " + what +
+                         ". Build one for it: stepstore adios2-build --adios2 " + folder_of_core();
     }();
     return why;
 }

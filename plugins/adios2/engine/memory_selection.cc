@@ -6,8 +6,8 @@
 
 namespace stepstore::adios {
 
-MemorySelection::MemorySelection(const adios2::core::Selection& selection, const adios2::Dims& count,
-                                 steps::Order order, const std::string& variable)
+MemorySelection::MemorySelection(const Selection& selection, const adios2::Dims& count, steps::Order order,
+                                 const std::string& variable)
     : start_(selection.GetMemoryStart()), count_(count), extent_(selection.GetMemoryCount()), order_(order)
 {
     bool fits = start_.size() == count.size() && extent_.size() == count.size();

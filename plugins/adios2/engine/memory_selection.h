@@ -3,9 +3,8 @@
 // Threads: no state is shared. Errors: -DER_INVAL.
 #pragma once
 
+#include "releases.h"
 #include "steps/types.h"
-
-#include <adios2/common/Selection.h>
 
 #include <string>
 
@@ -15,7 +14,7 @@ namespace stepstore::adios {
 class MemorySelection {
 public:
     // -DER_INVAL: the selection does not hold the block.
-    MemorySelection(const adios2::core::Selection& selection, const adios2::Dims& count, steps::Order order,
+    MemorySelection(const Selection& selection, const adios2::Dims& count, steps::Order order,
                     const std::string& variable);
 
     void pack(const void* array, std::byte* packed, std::size_t element_size) const;

@@ -39,7 +39,7 @@ public:
         const std::size_t room =
             operation_->GetEstimatedSize(raw.size() / size, size, of_block.size(), of_block.data());
         if (memory_.size() < room) memory_.resize(room);
-        operation_->AddExtraParameters(told_);
+        tell_operator(*operation_, told_);
         const std::size_t length =
             operation_->Operate(reinterpret_cast<const char*>(raw.data()), dims(start), of_block,
                                 data_type(type), reinterpret_cast<char*>(memory_.data()));
@@ -81,7 +81,7 @@ std::shared_ptr<core::Operator> operator_for(core::VariableBase* variable, core:
 // StoreStatsOnly, which counts where there is no operator, as in BP5.
 bool leaves_data_out(const core::VariableBase& variable)
 {
-    return !variable.m_WriteData && variable.m_Type != adios2::DataType::Struct;
+    return !stores_data(variable) && variable.m_Type != adios2::DataType::Struct;
 }
 
 } // namespace
@@ -89,7 +89,7 @@ bool leaves_data_out(const core::VariableBase& variable)
 const void* identity_of_operator(const core::VariableBase& variable)
 {
     const auto& operations = variable.m_Operations;
-    if (operations.empty()) return leaves_data_out(variable) ? &variable.m_WriteData : nullptr;
+    if (operations.empty()) return leaves_data_out(variable) ? &variable : nullptr;
     return operations.front()->m_TypeEnum == core::Operator::COMPRESS_NULL ? nullptr
                                                                            : operations.front().get();
 }
@@ -121,8 +121,8 @@ void undo_operator(const core::VariableBase* variable, const std::string& engine
     const auto operation = operator_for(known, static_cast<core::Operator::OperatorType>(stored.front()));
     if (!operation) return steps::decompress(codec, stored, raw, what);
     operation->SetAccuracy(wanted);
-    operation->AddExtraParameters(
-        told_to_operators(engine_name, variable == nullptr ? std::string() : variable->m_Name));
+    tell_operator(*operation,
+                  told_to_operators(engine_name, variable == nullptr ? std::string() : variable->m_Name));
     std::size_t length = 0;
     try {
         length = core::Decompress(reinterpret_cast<const char*>(stored.data()), stored.size(),

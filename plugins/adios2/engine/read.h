@@ -36,8 +36,7 @@ public:
     template <class T>
     void get(adios2::Variable<T>& variable, T* values, steps::Mode mode);
     template <class T>
-    void get(adios2::Variable<T>& variable, T* values, const adios2::core::Selection& selection,
-             steps::Mode mode);
+    void get(adios2::Variable<T>& variable, T* values, const Selection& selection, steps::Mode mode);
     void get(adios2::core::VariableStruct& variable, void* values, steps::Mode mode);
 
     // What ADIOS2's BlocksInfo() is made of. What it points to stays until the next step (at random: until
@@ -114,28 +113,26 @@ private:
     steps::VariableId id_of(const void* identity, const std::string& name, steps::Type type) const;
     std::uint64_t absolute_step(steps::VariableId id, std::size_t relative) const;
     void each_selected_step(steps::VariableId id, const steps::Variable& definition,
-                            const adios2::core::Selection& selection,
-                            FunctionRef<void(std::uint64_t step)> get);
+                            const Selection& selection, FunctionRef<void(std::uint64_t step)> get);
     // These return the number of elements that they get. moves: to the program's structs, if theirs differ.
     std::uint64_t get_strings(steps::VariableId id, const steps::Variable& definition, std::string* values,
-                              const adios2::core::Selection& selection, std::uint64_t step) const;
+                              const Selection& selection, std::uint64_t step) const;
     std::uint64_t get_elements(steps::VariableId id, const steps::Variable& definition, void* values,
-                               const adios2::core::Selection& selection, steps::Mode mode, std::uint64_t step,
+                               const Selection& selection, steps::Mode mode, std::uint64_t step,
                                const FieldMoves* moves = nullptr);
     std::uint64_t get_array(steps::VariableId id, const steps::Variable& definition, void* values,
-                            const adios2::core::Selection& selection, steps::Mode mode, std::uint64_t step,
+                            const Selection& selection, steps::Mode mode, std::uint64_t step,
                             const FieldMoves* moves);
     std::uint64_t get_value(steps::VariableId id, const steps::Variable& definition, void* values,
                             std::uint64_t block, std::uint64_t step, const FieldMoves* moves) const;
-    void refuse_steps_of_value(const steps::Variable& definition,
-                               const adios2::core::Selection& selection) const;
+    void refuse_steps_of_value(const steps::Variable& definition, const Selection& selection) const;
 
     Blocks& blocks_of(steps::VariableId id, std::uint64_t step) const;
     const steps::Block& block_of(steps::VariableId id, std::uint64_t block, std::uint64_t step) const;
     template <class T>
-    void get(adios2::Variable<T>& variable, T* values, const adios2::core::Selection& selection,
-             const adios2::Dims& told, steps::Mode mode);
-    void check_room(steps::VariableId id, const adios2::core::Selection& selection, const adios2::Dims& told,
+    void get(adios2::Variable<T>& variable, T* values, const Selection& selection, const adios2::Dims& told,
+             steps::Mode mode);
+    void check_room(steps::VariableId id, const Selection& selection, const adios2::Dims& told,
                     std::uint64_t step) const;
     void scatter_all();
     steps::UndoOperator undoing(); // for the life of this adapter

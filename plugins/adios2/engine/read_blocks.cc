@@ -39,8 +39,8 @@ const steps::Block& ReadAdapter::block_of(steps::VariableId id, std::uint64_t bl
 // plugin for the size of a block, or for the shape of a step that is read at random. It gives what was
 // selected before, or the whole shape. The plugin refuses that where it is too little. In Python it always
 // refuses, because the result would have another shape.
-void ReadAdapter::check_room(steps::VariableId id, const adios2::core::Selection& selection,
-                             const adios2::Dims& told, std::uint64_t step) const
+void ReadAdapter::check_room(steps::VariableId id, const Selection& selection, const adios2::Dims& told,
+                             std::uint64_t step) const
 {
     if (selection.GetSelectionType() == adios2::SelectionType::BoundingBox || selection.HasMemorySelection())
         return;
@@ -161,7 +161,8 @@ adios2::MinVarInfo* ReadAdapter::blocks_info_of(const std::string& name, std::ui
     info->IsValue = definition.kind == steps::ShapeKind::global_value;
     info->IsReverseDims = dimensions > 1 && reversed();
     // ADIOS2's convention for local values: numbers in the place of pointers.
-    auto number = [](std::uint64_t value) { return reinterpret_cast<const std::size_t*>(value); };
+    using Extents = decltype(adios2::MinBlockInfo::Start); // const since 2.11
+    auto number = [](std::uint64_t value) { return reinterpret_cast<Extents>(value); };
     if (local_value) {
         info->Dims = 1;
         info->Shape = number(kept.blocks.size());
@@ -176,8 +177,10 @@ adios2::MinVarInfo* ReadAdapter::blocks_info_of(const std::string& name, std::ui
         one.BlockID = block.index;
         one.Start = local_value           ? number(block.writer_rank)
                     : block.start.empty() ? nullptr
-                                          : block.start.data();
-        one.Count = local_value ? number(1) : block.count.empty() ? nullptr : block.count.data();
+                                          : const_cast<Extents>(block.start.data());
+        one.Count = local_value           ? number(1)
+                    : block.count.empty() ? nullptr
+                                          : const_cast<Extents>(block.count.data());
         if (block.minmax) {
             static_assert(sizeof one.MinMax.MinUnion >= sizeof block.minmax->min.bytes);
             std::memcpy(&one.MinMax.MinUnion, block.minmax->min.bytes.data(), sizeof block.minmax->min.bytes);

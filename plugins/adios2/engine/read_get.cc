@@ -41,8 +41,7 @@ void ReadAdapter::get(adios2::Variable<T>& variable, T* values, steps::Mode mode
 }
 
 template <class T>
-void ReadAdapter::get(adios2::Variable<T>& variable, T* values, const adios2::core::Selection& selection,
-                      steps::Mode mode)
+void ReadAdapter::get(adios2::Variable<T>& variable, T* values, const Selection& selection, steps::Mode mode)
 {
     const auto shape = variable.Shape();
     get(variable, values, selection, shape.empty() ? variable.Count() : shape, mode);
@@ -50,7 +49,7 @@ void ReadAdapter::get(adios2::Variable<T>& variable, T* values, const adios2::co
 
 // told: the size of the selection, unless it is a box, as ADIOS2 says it to the program.
 template <class T>
-void ReadAdapter::get(adios2::Variable<T>& variable, T* values, const adios2::core::Selection& selection,
+void ReadAdapter::get(adios2::Variable<T>& variable, T* values, const Selection& selection,
                       const adios2::Dims& told, steps::Mode mode)
 {
     const auto id = id_of(identity_of(variable), variable.Name(), steps::type_of<T>());
@@ -67,8 +66,7 @@ void ReadAdapter::get(adios2::Variable<T>& variable, T* values, const adios2::co
 }
 
 void ReadAdapter::each_selected_step(steps::VariableId id, const steps::Variable& definition,
-                                     const adios2::core::Selection& selection,
-                                     FunctionRef<void(std::uint64_t step)> get)
+                                     const Selection& selection, FunctionRef<void(std::uint64_t step)> get)
 {
     if (selection.HasMemorySelection() && selection.GetStepCount() != 1)
         throw Error(-DER_NOTSUPPORTED,
@@ -86,8 +84,7 @@ void ReadAdapter::each_selected_step(steps::VariableId id, const steps::Variable
         get(absolute_step(id, selection.GetStepStart() + i));
 }
 
-void ReadAdapter::refuse_steps_of_value(const steps::Variable& definition,
-                                        const adios2::core::Selection& selection) const
+void ReadAdapter::refuse_steps_of_value(const steps::Variable& definition, const Selection& selection) const
 {
     if (parameters_.python && host_ == nullptr && selection.GetStepCount() > 1)
         throw Error(-DER_NOTSUPPORTED,
@@ -96,7 +93,7 @@ void ReadAdapter::refuse_steps_of_value(const steps::Variable& definition,
 }
 
 std::uint64_t ReadAdapter::get_strings(steps::VariableId id, const steps::Variable& definition,
-                                       std::string* values, const adios2::core::Selection& selection,
+                                       std::string* values, const Selection& selection,
                                        std::uint64_t step) const
 {
     const bool box = selection.GetSelectionType() == adios2::SelectionType::BoundingBox;
@@ -114,8 +111,8 @@ std::uint64_t ReadAdapter::get_strings(steps::VariableId id, const steps::Variab
 }
 
 std::uint64_t ReadAdapter::get_elements(steps::VariableId id, const steps::Variable& definition, void* values,
-                                        const adios2::core::Selection& selection, steps::Mode mode,
-                                        std::uint64_t step, const FieldMoves* moves)
+                                        const Selection& selection, steps::Mode mode, std::uint64_t step,
+                                        const FieldMoves* moves)
 {
     if (shown_as_array(definition)) return get_array(id, definition, values, selection, mode, step, moves);
     refuse_steps_of_value(definition, selection);
@@ -137,8 +134,8 @@ std::uint64_t ReadAdapter::get_value(steps::VariableId id, const steps::Variable
 }
 
 std::uint64_t ReadAdapter::get_array(steps::VariableId id, const steps::Variable& definition, void* values,
-                                     const adios2::core::Selection& selection, steps::Mode mode,
-                                     std::uint64_t step, const FieldMoves* moves)
+                                     const Selection& selection, steps::Mode mode, std::uint64_t step,
+                                     const FieldMoves* moves)
 {
     auto& from = reader();
     const auto kind = definition.kind;
@@ -212,7 +209,7 @@ void ReadAdapter::scatter_all()
 
 #define instantiate(T)                                                                                       \
     template void ReadAdapter::get<T>(adios2::Variable<T>&, T*, steps::Mode);                                \
-    template void ReadAdapter::get<T>(adios2::Variable<T>&, T*, const adios2::core::Selection&, steps::Mode);
+    template void ReadAdapter::get<T>(adios2::Variable<T>&, T*, const Selection&, steps::Mode);
 ADIOS2_FOREACH_STDTYPE_1ARG(instantiate)
 #undef instantiate
 

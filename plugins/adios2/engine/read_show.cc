@@ -162,7 +162,7 @@ std::size_t ReadAdapter::available_steps_of(const std::string& name) const
 template <class T>
 bool ReadAdapter::keep_array(Shown& shown, const steps::Dims& shape)
 {
-    const auto selection = adios2::core::InferSelection(*shown.identity);
+    const auto selection = selection_in(*shown.identity);
     if (selection.HasBlockSelection() || selection.HasMemorySelection() || selection.GetStepStart() != 0 ||
         selection.GetStepCount() != 1 || shape.size() != shown.shape.size())
         return false;

@@ -51,9 +51,9 @@ inline const adios2::core::VariableBase* identity_of(const StructVariable& varia
     return &variable.core();
 }
 
-inline adios2::core::Selection selection_of(const StructVariable& variable)
+inline Selection selection_of(const StructVariable& variable)
 {
-    return adios2::core::InferSelection(variable.core());
+    return selection_in(variable.core());
 }
 
 inline adios2::Dims count_of(const StructVariable& variable)

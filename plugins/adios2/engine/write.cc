@@ -293,7 +293,7 @@ void WriteAdapter::put_array(V& variable, Known& entry, const void* values, step
 
 // The shape and the size of the block that is selected.
 template <class V>
-void WriteAdapter::look(V& variable, Known& entry, const adios2::core::Selection& selection)
+void WriteAdapter::look(V& variable, Known& entry, const Selection& selection)
 {
     if (entry.constant) return;
     entry.shape.clear();

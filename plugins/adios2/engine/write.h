@@ -70,7 +70,7 @@ private:
     template <class V>
     void put_selected(V& variable, Known& known, const void* values, steps::Mode mode);
     template <class V>
-    void look(V& variable, Known& known, const adios2::core::Selection& selection);
+    void look(V& variable, Known& known, const Selection& selection);
     steps::DimsView shape_now(steps::VariableId id);
     void end_writers_step();
     void begin_implicit_step();

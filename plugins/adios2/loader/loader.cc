@@ -1,8 +1,9 @@
-// The library that ADIOS2 loads. It uses no ADIOS2 symbol itself. It finds the ADIOS2 that called it. It
-// makes sure that ADIOS2's C++ interface (libadios2_cxx) is in the process and comes from beside that
-// library. Then it loads the engine, which is linked to it by name. So one build of the plugin serves the
-// PyPI wheel, MPI builds, and installations in any place; a Python process with the wheel has libadios2_core
-// alone. The plugin never brings a second copy of ADIOS2 into a process.
+// The library that ADIOS2 loads. It uses no symbol and no header of ADIOS2. It finds the ADIOS2 that called
+// it. It makes sure that ADIOS2's C++ interface (libadios2_cxx) is in the process and comes from beside that
+// library. Then it loads the build of the engine for that release, which is linked to it by name. So one
+// build of the plugin serves the PyPI wheel, MPI builds, and installations in any place; a Python process
+// with the wheel has libadios2_core alone. The plugin never brings a second copy of ADIOS2 into a process.
+#include "adapter.h"
 #include "plugin_api.h"
 
 #include "comm/communicator.h"
@@ -44,12 +45,16 @@ std::shared_ptr<Communicator> take_handed_over(const std::string& location)
     return nullptr;
 }
 
-std::string folder_of(const void* address)
+std::string path_of(const void* address)
 {
     Dl_info object{};
-    if (dladdr(address, &object) == 0 || object.dli_fname == nullptr) return {};
+    return dladdr(address, &object) == 0 || object.dli_fname == nullptr ? std::string() : object.dli_fname;
+}
+
+std::string folder_of(const void* address)
+{
     std::error_code failed;
-    auto path = std::filesystem::canonical(object.dli_fname, failed);
+    auto path = std::filesystem::canonical(path_of(address), failed);
     return failed ? std::string() : path.parent_path().string();
 }
 
@@ -70,42 +75,54 @@ void require_one_adios2(const PluginEngineApi& engine, const std::string& folder
                                 "them only (LD_LIBRARY_PATH, LD_PRELOAD and PYTHONPATH say which)");
 }
 
-// folder: of the libadios2_core that opens the engine.
-const PluginEngineApi& load_engine(const std::string& folder)
+// libadios2_cxx of this ADIOS2, under the name that its release gives it.
+void load_cxx_library(const Adios2& adios2)
+{
+    const auto name = std::filesystem::path(adios2.core).filename().string();
+    const auto version = name.substr(name.find(".so"));
+    std::string cxx;
+    for (const char* kind : {"libadios2_cxx", "libadios2_cxx11"}) {
+        cxx = kind + version;
+        if (dlopen(cxx.c_str(), RTLD_LAZY | RTLD_NOLOAD) != nullptr) return;
+        if (std::filesystem::exists(adios2.folder + "/" + cxx)) break;
+    }
+    open_or_throw(adios2.folder + "/" + cxx, "the C++ library of " + to_text(adios2) + " cannot be loaded");
+}
+
+// core: the libadios2_core that opens the engine.
+const PluginEngineApi& load_engine(const std::string& core)
 {
     static std::mutex loading; // guards `engine`
     static const PluginEngineApi* engine = nullptr;
     std::lock_guard lock(loading);
+    const auto adios2 = adios2_at(core);
     if (engine != nullptr) {
-        require_one_adios2(*engine, folder);
+        require_one_adios2(*engine, adios2.folder);
         return *engine;
     }
-    const std::string cxx = STEPSTORE_ADIOS2_CXX_SONAME;
-    if (dlopen(cxx.c_str(), RTLD_LAZY | RTLD_NOLOAD) == nullptr) {
-        auto beside = folder + "/" + cxx;
-        open_or_throw(std::filesystem::exists(beside) ? beside : cxx,
-                      "the ADIOS2 plugin of Stepstore was built for ADIOS2 " STEPSTORE_ADIOS2_VERSION
-                      ", whose C++ library cannot be loaded into this process");
-    }
-    auto path = folder_of(reinterpret_cast<const void*>(&stepstore_adios2_set_communicator)) + "/" +
-                STEPSTORE_ADIOS2_ENGINE_FILE;
-    void* library = open_or_throw(
-        path,
-        "the engine of Stepstore's ADIOS2 plugin cannot be loaded; it belongs beside libstepstore_adios2.so");
+    const auto beside = folder_of(reinterpret_cast<const void*>(&stepstore_adios2_set_communicator));
+    const auto path = adapter_for(adios2, beside);
+    load_cxx_library(adios2);
+    void* library = open_or_throw(path, "the engine of Stepstore for " + to_text(adios2) +
+                                            " cannot be loaded. If it was built with another compiler, "
+                                            "build it again: stepstore adios2-build --adios2 " +
+                                            adios2.folder);
     auto api = reinterpret_cast<PluginEngineApiFunction>(dlsym(library, plugin_engine_symbol));
     if (api != nullptr) engine = api(plugin_engine_version);
     if (engine == nullptr)
         throw Error(-DER_NOSYS,
-                    path + " and libstepstore_adios2.so are of different versions of Stepstore: install both "
-                           "again");
-    require_one_adios2(*engine, folder);
+                    path +
+                        " and libstepstore_adios2.so are of different versions of Stepstore: "
+                        "install both again, or build it again: stepstore adios2-build --adios2 " +
+                        adios2.folder);
+    require_one_adios2(*engine, adios2.folder);
     return *engine;
 }
 
 const PluginEngineApi* loaded_engine = nullptr;
 
-// Of the ADIOS2 in this process; empty: there is none.
-std::string folder_of_adios2()
+// libadios2_core in this process; empty: there is none.
+std::string path_of_adios2()
 {
     std::string path;
     dl_iterate_phdr(
@@ -116,9 +133,7 @@ std::string folder_of_adios2()
             return 1;
         },
         &path);
-    std::error_code failed;
-    const auto real = std::filesystem::canonical(path, failed);
-    return failed ? std::string() : real.parent_path().string();
+    return path;
 }
 
 // In the environment of `stepstore adios2-env --default`.
@@ -130,10 +145,10 @@ bool asked_to_read_by_default()
 
 void register_native(bool by_default)
 {
-    const std::string folder = folder_of_adios2();
-    if (folder.empty())
+    const std::string core = path_of_adios2();
+    if (core.empty())
         throw Error(-DER_NOSYS, "there is no ADIOS2 (libadios2_core.so) in this process: load it first");
-    load_engine(folder).register_native(take_handed_over, by_default || asked_to_read_by_default());
+    load_engine(core).register_native(take_handed_over, by_default || asked_to_read_by_default());
 }
 
 // For C: 0, or the code of what was thrown, whose text last_error() gives.
@@ -159,18 +174,35 @@ using stepstore::handed_over;
 
 extern "C" {
 
-// What ADIOS2 2.12 calls, in serial and in MPI builds alike.
-STEPSTORE_API adios2::plugin::PluginEngineInterface* EngineCreate(adios2::IO io, const std::string& name,
-                                                                  const adios2::Mode mode)
+// ADIOS2 calls it, in serial and in MPI builds alike. PluginEngineApi says what the arguments are. Before
+// 2.12 there are four of them.
+STEPSTORE_API void* EngineCreate(void* io, const std::string& name, int mode, void* communicator)
 {
-    const auto& engine = stepstore::load_engine(stepstore::folder_of(__builtin_return_address(0)));
+    const auto& engine = stepstore::load_engine(stepstore::path_of(__builtin_return_address(0)));
     stepstore::loaded_engine = &engine;
-    return engine.create(io, name, mode, stepstore::take_handed_over);
+    return engine.create(io, name, mode, communicator, stepstore::take_handed_over);
 }
 
-STEPSTORE_API void EngineDestroy(adios2::plugin::PluginEngineInterface* engine)
+STEPSTORE_API void EngineDestroy(void* engine)
 {
     if (engine != nullptr) stepstore::loaded_engine->destroy(engine);
+}
+
+// For native.cc. nullptr: there is no engine for this ADIOS2, and last_error() says why.
+STEPSTORE_API void* stepstore_adios2_create_operator(const void* parameters)
+{
+    void* object = nullptr;
+    stepstore::code_of([&] {
+        const auto& engine = stepstore::load_engine(stepstore::path_of_adios2());
+        object = engine.create_operator(parameters);
+        stepstore::loaded_engine = &engine;
+    });
+    return object;
+}
+
+STEPSTORE_API void stepstore_adios2_destroy_operator(void* object)
+{
+    if (object != nullptr) stepstore::loaded_engine->destroy_operator(object);
 }
 
 STEPSTORE_API int stepstore_adios2_set_communicator(const char* location, const void* mpi_comm)

@@ -65,6 +65,7 @@ _COMMANDS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "mount": ("mount", "mount", {}),
     "unmount": ("mount", "unmount", {}),
     "demo": ("demo", "app", {}),
+    "adios2-build": ("adios2_build", "adios2_build", {}),
 }
 
 
@@ -72,7 +73,15 @@ _PANELS = {
     "Look": ("ls", "tree", "stat", "cat", "du", "steps"),
     "Change": ("cp", "copy", "export", "import", "rm", "pool", "cont", "snapshot", "mount", "unmount"),
     "Measure and predict": ("bench", "simulate", "advise", "report", "demo"),
-    "Set up": ("plugin-path", "pkg-config-path", "daos-root", "fdb5-env", "adios2-env", "version"),
+    "Set up": (
+        "plugin-path",
+        "pkg-config-path",
+        "daos-root",
+        "fdb5-env",
+        "adios2-env",
+        "adios2-build",
+        "version",
+    ),
 }
 
 

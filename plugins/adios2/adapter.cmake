@@ -1,0 +1,93 @@
+# The engine, built for one release of ADIOS2 with its features:
+#   stepstore_adios2_adapter(TARGET DEPENDS targets...)
+# ADIOS2Wheel_INCLUDE_DIR and its siblings say which (cmake/FindADIOS2Wheel.cmake). ADIOS2::core_headers has
+# the headers of its core if the installation lacks them (cmake/FindADIOS2Core.cmake). The file name says what
+# it is for: adapter_name.h has the rule.
+set(adios2_sources ${CMAKE_CURRENT_LIST_DIR})
+
+# The headers of ADIOS2 before 2.11 write the destructor of a class template as C++20 forbids it.
+function(stepstore_mend_adios2_headers target)
+  foreach(root ${ARGN})
+    set(header ${root}/adios2/core/Variable.h)
+    if(NOT EXISTS ${header})
+      continue()
+    endif()
+    file(READ ${header} text)
+    string(REPLACE "~Variable<T>()" "~Variable()" mended "${text}")
+    if(NOT mended STREQUAL text)
+      string(REPLACE "    Variable<T>(const std::string" "    Variable(const std::string" mended "${mended}")
+      string(REGEX REPLACE "#include \"([A-Za-z.]+)\"" "#include <adios2/core/\\1>" mended "${mended}")
+      file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/mended/adios2/core/Variable.h "${mended}")
+      target_include_directories(${target} SYSTEM BEFORE PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/mended)
+    endif()
+    return()
+  endforeach()
+endfunction()
+
+include(${CMAKE_CURRENT_LIST_DIR}/check_classes.cmake)
+
+function(stepstore_adios2_adapter target)
+  cmake_parse_arguments(arg "" "" "DEPENDS" ${ARGN})
+  set(config ${ADIOS2Wheel_INCLUDE_DIR}/adios2/common/ADIOSConfig.h)
+  file(STRINGS ${config} line REGEX "define ADIOS2_VERSION_STR ")
+  string(REGEX REPLACE ".*\"(.*)\".*" "\\1" release "${line}")
+  string(REGEX REPLACE "^([0-9]+\\.[0-9]+\\.[0-9]+)\\.(0|1[0-9][0-9][0-9])$" "\\1" release "${release}")
+  # Of development versions it is the next one's.
+  execute_process(COMMAND ${CMAKE_OBJDUMP} -p ${ADIOS2Wheel_CORE_LIBRARY} OUTPUT_VARIABLE dynamic)
+  if(NOT dynamic MATCHES "SONAME[ \t]+libadios2_core\\.so\\.([0-9]+\\.[0-9]+)")
+    message(FATAL_ERROR "Stepstore: ${ADIOS2Wheel_CORE_LIBRARY} has no SONAME of ADIOS2's core; "
+      "-DSTEPSTORE_ADIOS2=OFF builds without the ADIOS2 plugin")
+  endif()
+  set(series ${CMAKE_MATCH_1})
+  set(features "")
+  foreach(feature CUDA DERIVED_VARIABLE GPU_SUPPORT KOKKOS)
+    file(STRINGS ${config} line REGEX "^#define ADIOS2_HAVE_${feature}$")
+    if(line)
+      list(APPEND features ${feature})
+    endif()
+  endforeach()
+  set(suffix ${release})
+  if(features)
+    string(REPLACE ";" "+" names "${features}")
+    string(TOLOWER "-${names}" names)
+    string(APPEND suffix ${names})
+  endif()
+
+  # Linked to ADIOS2 by name only: no run path to the ADIOS2 of the build, the process has its own already.
+  set(engine ${adios2_sources}/engine)
+  set(sources attributes.cc engine_door.cc group.cc memory_selection.cc operators.cc other_parameters.cc
+    parameters.cc read.cc read_blocks.cc read_get.cc read_show.cc structures.cc write.cc)
+  # What stands on the core: the native engine, and what the plugin has beyond the public interface.
+  if(ADIOS2Core_FOUND)
+    list(APPEND sources core_engine.cc default_reader.cc introspection.cc inventory.cc)
+  else()
+    list(APPEND sources without_core.cc)
+  endif()
+  if(series VERSION_LESS 2.12)
+    list(APPEND sources core_plugin.cc)
+  elseif(ADIOS2Core_FOUND)
+    list(APPEND sources engine.cc plugin_host.cc)
+  else()
+    list(APPEND sources engine.cc)
+  endif()
+  list(TRANSFORM sources PREPEND ${engine}/)
+  stepstore_library(${target} MODULE SOURCES ${sources} PRIVATE_DEPENDS ${arg_DEPENDS} ADIOS2::plugin_api)
+  target_include_directories(${target} PRIVATE ${adios2_sources})
+  target_compile_definitions(${target} PRIVATE STEPSTORE_ADIOS2_RELEASE="${release}"
+    STEPSTORE_ADIOS2_FEATURES="${features}")
+  if(ADIOS2Core_FOUND)
+    target_link_libraries(${target} PRIVATE ADIOS2::core_headers)
+    stepstore_vtable_size(${ADIOS2Wheel_CORE_LIBRARY} _ZTVN6adios24core6EngineE size -D)
+    target_compile_definitions(${target} PRIVATE STEPSTORE_ADIOS2_CORE
+      STEPSTORE_ADIOS2_ENGINE_VTABLE=${size}
+      STEPSTORE_ADIOS2_CORE_SONAME="libadios2_core.so.${series}"
+      STEPSTORE_ADIOS2_CORE_MPI_SONAME="libadios2_core_mpi.so.${series}")
+    add_custom_command(TARGET ${target} POST_BUILD COMMAND ${CMAKE_COMMAND} -DCMAKE_NM=${CMAKE_NM}
+      -DENGINE=$<TARGET_FILE:${target}> -DCORE=${ADIOS2Wheel_CORE_LIBRARY} -DSIZE=${size}
+      -P ${adios2_sources}/check_classes.cmake VERBATIM)
+    get_target_property(roots ADIOS2::core_headers INTERFACE_INCLUDE_DIRECTORIES)
+    stepstore_mend_adios2_headers(${target} ${roots} ${ADIOS2Wheel_INCLUDE_DIR})
+  endif()
+  set_target_properties(${target} PROPERTIES OUTPUT_NAME stepstore_adios2_engine-${suffix}
+    BUILD_WITH_INSTALL_RPATH TRUE INSTALL_RPATH "$ORIGIN${STEPSTORE_CALIPER_RPATH}")
+endfunction()
