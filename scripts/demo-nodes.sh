@@ -53,7 +53,7 @@ say "once more, and machine A is killed:"
 location=$shared/killed new_run killed adios2-stepstore.xml
 sed -i 's|</engine>|  <parameter key="WriterTimeoutSecs" value="5"/>\n    &|' "$demo/killed/adios2.xml"
 : >"$demo/analysis.log"
-when_read "$demo/analysis.log" $((outputs / 4)) kill_a &
+when_read "$demo/analysis.log" $((outputs / 10)) kill_a &
 killer=$!
 (analyse killed >"$demo/analysis.log") &
 analysis=$!

@@ -55,7 +55,7 @@ std::vector<std::string> adapters_in(const fs::path& folder)
 
 std::optional<std::string> best(const std::vector<std::string>& there, const Adios2& adios2)
 {
-    const auto exact = adapter_suffix(adios2.release, adios2.features);
+    auto exact = adapter_suffix(adios2.release, adios2.features);
     if (std::ranges::find(there, exact) != there.end()) return exact;
     if (std::ranges::find(there, adios2.release) != there.end()) return adios2.release;
     for (const auto& name : there)

@@ -141,18 +141,16 @@ def _tool(name: str, how: str) -> str:
 
 def _run(words: list[str], found: _Installation) -> None:
     done = subprocess.run(words, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
-    if Settings.debug:
-        sys.stderr.write(done.stdout + done.stderr)
     if done.returncode == 0:
         return
+    what = f"the engine for ADIOS2 {found.version} ({found.core.parent}) cannot be built"
     said = done.stdout + done.stderr
+    if Settings.debug:
+        raise CommandError(f"{what}:\n{said}")
     # The compiler's first error, or what CMake says below a line that has only the place.
     found_error = re.search(r"\(message\):\n+((?:  .*\n)+)|(.*\berror: .*)", said)
     why = " ".join((found_error[1] or found_error[2]).split()) if found_error else f"{words[0]} failed"
-    raise CommandError(
-        f"the engine for ADIOS2 {found.version} ({found.core.parent}) cannot be built: {why}. "
-        "All that was said: stepstore --debug adios2-build"
-    )
+    raise CommandError(f"{what}: {why}. All that was said: stepstore --debug adios2-build ...")
 
 
 def _target(libraries: Path) -> Path:
