@@ -120,7 +120,7 @@ def run(program: list[str], environment: dict[str, str]) -> str:
 
 
 def main() -> None:
-    plugin_path = sys.argv[1]
+    plugin_path, package_of_stepstore = sys.argv[1:]
     with tempfile.TemporaryDirectory() as work:
         adapters = Path(work, "adapters")
         adapters.mkdir()
@@ -136,7 +136,7 @@ def main() -> None:
             said = run([sys.executable, "-c", VAIN], with_package)
             assert f"stepstore adios2-build --adios2 {folder}/adios2" in said, said
             words = ["-m", "stepstore", "adios2-build", "--adios2", str(folder / "adios2")]
-            said = run([sys.executable, *words], environment)
+            said = run([sys.executable, *words], environment | {"PYTHONPATH": package_of_stepstore})
             number = release.rsplit(".", 1)[0]
             assert (adapters / f"libstepstore_adios2_engine-{number}.so").exists(), said
             for door in ("Stepstore", "Plugin"):
