@@ -43,8 +43,8 @@ named libdaos.so libdaos.so.2 '^(d|daos)_'
 loading libdaos.so.2 libdaos.so.2 -nostdlib -x c /dev/null
 named libgurt.so libgurt.so.4 '^d_'
 loading libgurt.so.4 libgurt.so.4 -nostdlib -x c /dev/null
-# It has one name at link time and at run time, so it calls LIBRARY. It looks for libdfs beside itself.
-loading libduns.so libduns.so -O2 -I"$root/include" "$(dirname "$0")/duns_names.c" '-Wl,-rpath,$ORIGIN' -ldl
+# It has one name at link time and at run time, so it calls LIBRARY.
+loading libduns.so libduns.so -O2 -I"$root/include" "$(dirname "$0")/duns_names.c"
 
 # Programs for DAOS are also linked with -ldaos_common. What they take from there is in libdaos here, so this
 # one is empty: it only has to be found.

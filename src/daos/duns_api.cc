@@ -212,11 +212,21 @@ struct FileSystemAttributes { // dfs_attr_t
 using MakeFileSystem = int (*)(daos_handle_t, uuid_t*, FileSystemAttributes*, daos_handle_t*, void**);
 using MakeNamed = int (*)(daos_handle_t, const char*, FileSystemAttributes*, uuid_t*, daos_handle_t*, void**);
 
+// The program's libdfs, or else the one beside this library: as with DAOS's libduns, a program needs no -ldfs.
 void* of_libdfs(const char* name)
 {
     if (void* function = dlsym(RTLD_DEFAULT, name)) return function;
+    Dl_info self{};
+    static const char here = 0;
+    if (dladdr(&here, &self) != 0 && self.dli_fname != nullptr) {
+        const std::string path = self.dli_fname;
+        void* library = dlopen((path.substr(0, path.rfind('/') + 1) + "libstepstore_dfs.so").c_str(),
+                               RTLD_NOW | RTLD_LOCAL);
+        if (void* function = library == nullptr ? nullptr : dlsym(library, name)) return function;
+    }
     fail_uns(ENOTSUP, std::string("a POSIX container is made by libdfs, and this program has no ") + name +
-                          "(): link it with -ldfs");
+                          "(), and there is no libstepstore_dfs.so beside libstepstore_daos.so: link it with "
+                          "-ldfs");
 }
 
 void make_posix_container(daos_handle_t poh, const char* label, duns_attr_t& attr)

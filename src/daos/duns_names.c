@@ -2,8 +2,6 @@
  * libduns has one name at link time and at run time, and programs may find it before libdaos. */
 #include <daos_uns.h>
 
-#include <dlfcn.h>
-
 int stepstore_duns_resolve_path(const char* path, struct duns_attr_t* attr);
 int stepstore_duns_create_path(daos_handle_t poh, const char* path, struct duns_attr_t* attrp);
 int stepstore_duns_link_cont(daos_handle_t poh, const char* cont, const char* path);
@@ -17,17 +15,8 @@ int duns_resolve_path(const char* path, struct duns_attr_t* attr)
     return stepstore_duns_resolve_path(path, attr);
 }
 
-/* libdfs makes a container of files. As with DAOS's libduns, a program needs no -ldfs for it. It is loaded
- * only then, since few processes have use for it, and since it is built after this library. If it cannot be
- * loaded, the call that follows says so. */
-static void bring_libdfs(const struct duns_attr_t* attrp)
-{
-    if (attrp && attrp->da_type == DAOS_PROP_CO_LAYOUT_POSIX) dlopen("libdfs.so", RTLD_NOW | RTLD_GLOBAL);
-}
-
 int duns_create_path(daos_handle_t poh, const char* path, struct duns_attr_t* attrp)
 {
-    bring_libdfs(attrp);
     return stepstore_duns_create_path(poh, path, attrp);
 }
 
