@@ -212,7 +212,8 @@ struct FileSystemAttributes { // dfs_attr_t
 using MakeFileSystem = int (*)(daos_handle_t, uuid_t*, FileSystemAttributes*, daos_handle_t*, void**);
 using MakeNamed = int (*)(daos_handle_t, const char*, FileSystemAttributes*, uuid_t*, daos_handle_t*, void**);
 
-// The program's libdfs, or else the one beside this library: as with DAOS's libduns, a program needs no -ldfs.
+// The program's libdfs, or else the one beside this library. So a program needs no -ldfs, as with DAOS's own
+// libduns.
 void* of_libdfs(const char* name)
 {
     if (void* function = dlsym(RTLD_DEFAULT, name)) return function;
