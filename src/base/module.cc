@@ -44,17 +44,16 @@ bool is_program(const fs::path& file)
     return fs::equivalent(file, "/proc/self/exe", failed) && !failed;
 }
 
-// Why the file or folder is not to be trusted as much as `file`; nullptr: it is.
-const char* distrust(const fs::path& path, const struct stat& file)
+} // namespace
+
+const char* distrust(const std::string& path, uid_t owner)
 {
     struct stat status {};
     if (stat(path.c_str(), &status) != 0) return "no such file";
     if ((status.st_mode & S_IWOTH) != 0) return "everybody may write it, so it is not used";
-    if (status.st_uid != 0 && status.st_uid != file.st_uid) return "somebody else owns it, so it is not used";
+    if (status.st_uid != 0 && status.st_uid != owner) return "somebody else owns it, so it is not used";
     return nullptr;
 }
-
-} // namespace
 
 void* find_in_module(const void* here, const char* file, const char* symbol, std::string& tried)
 {
@@ -74,8 +73,8 @@ void* find_in_module(const void* here, const char* file, const char* symbol, std
     }
     for (const fs::path& place : places) {
         const fs::path path = place / file;
-        const char* why_not = distrust(path, owner);
-        if (why_not == nullptr) why_not = distrust(place, owner);
+        const char* why_not = distrust(path, owner.st_uid);
+        if (why_not == nullptr) why_not = distrust(place, owner.st_uid);
         if (why_not != nullptr) {
             tried += " " + path.string() + ": " + why_not + ";";
             continue;

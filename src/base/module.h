@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <sys/types.h>
 
 namespace stepstore {
 
@@ -14,5 +15,9 @@ namespace stepstore {
 // nullptr: `tried` tells where it was looked for, and why it could not be loaded. A module stays loaded for
 // the life of the process.
 void* find_in_module(const void* here, const char* file, const char* symbol, std::string& tried);
+
+// Why code is not to be loaded from this file or folder: somebody else than root and `owner` may change it.
+// nullptr: it may be.
+const char* distrust(const std::string& path, uid_t owner);
 
 } // namespace stepstore

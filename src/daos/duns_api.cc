@@ -10,6 +10,7 @@
 
 #include <daos_uns.h>
 
+#include "base/module.h"
 #include "base/text.h"
 #include "daos/acl.h"
 #include "daos/duns_name.h"
@@ -217,17 +218,12 @@ using MakeNamed = int (*)(daos_handle_t, const char*, FileSystemAttributes*, uui
 void* of_libdfs(const char* name)
 {
     if (void* function = dlsym(RTLD_DEFAULT, name)) return function;
-    Dl_info self{};
     static const char here = 0;
-    if (dladdr(&here, &self) != 0 && self.dli_fname != nullptr) {
-        const std::string path = self.dli_fname;
-        void* library = dlopen((path.substr(0, path.rfind('/') + 1) + "libstepstore_dfs.so").c_str(),
-                               RTLD_NOW | RTLD_LOCAL);
-        if (void* function = library == nullptr ? nullptr : dlsym(library, name)) return function;
-    }
+    std::string tried;
+    if (void* function = stepstore::find_in_module(&here, "libstepstore_dfs.so", name, tried))
+        return function;
     fail_uns(ENOTSUP, std::string("a POSIX container is made by libdfs, and this program has no ") + name +
-                          "(), and there is no libstepstore_dfs.so beside libstepstore_daos.so: link it with "
-                          "-ldfs");
+                          "(): link it with -ldfs. Looked for libstepstore_dfs.so:" + tried);
 }
 
 void make_posix_container(daos_handle_t poh, const char* label, duns_attr_t& attr)
