@@ -74,7 +74,7 @@ function(stepstore_adios2_adapter target)
   stepstore_library(${target} MODULE SOURCES ${sources} PRIVATE_DEPENDS ${arg_DEPENDS} ADIOS2::plugin_api)
   target_include_directories(${target} PRIVATE ${adios2_sources})
   target_compile_definitions(${target} PRIVATE STEPSTORE_ADIOS2_RELEASE="${release}"
-    STEPSTORE_ADIOS2_FEATURES="${features}")
+    STEPSTORE_ADIOS2_FEATURES="${features}" STEPSTORE_ADIOS2_INTERFACE="${STEPSTORE_ADIOS2_INTERFACE}")
   if(ADIOS2Core_FOUND)
     target_link_libraries(${target} PRIVATE ADIOS2::core_headers)
     stepstore_vtable_size(${ADIOS2Wheel_CORE_LIBRARY} _ZTVN6adios24core6EngineE size -D)

@@ -43,7 +43,7 @@ decltype(auto) with_type(steps::Type type, Visit&& visit)
 // Stands for a variable as long as it exists: the address of ADIOS2's own object.
 //
 // The public Variable is one pointer to it. It tells neither the kind of selection that was made nor a memory
-// selection. ADIOS2's public function selection_in() does, but wants the object itself. Variable<T>
+// selection. selection_in() (releases.h) does, but wants the object itself. Variable<T>
 // derives from VariableBase alone, so the address is the same. The plugin is bound to the ADIOS2 release it
 // was built for (its SONAME), whose tests check this.
 template <class T>

@@ -37,7 +37,8 @@ list(REMOVE_DUPLICATES archives)
 foreach(archive IN LISTS archives)
   string(APPEND script "ADDLIB ${archive}\n")
 endforeach()
-file(WRITE ${kit}/libraries.cmake "set(libraries ${libraries})\n")
+file(CONFIGURE OUTPUT ${kit}/libraries.cmake CONTENT
+  "set(libraries @libraries@)\nset(STEPSTORE_ADIOS2_INTERFACE @STEPSTORE_ADIOS2_INTERFACE@)\n" @ONLY)
 string(APPEND script "SAVE\nEND\n")
 file(GENERATE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/kit.mri CONTENT "${script}")
 add_custom_command(OUTPUT ${kit}/libstepstore_adapter.a

@@ -29,8 +29,8 @@ struct PluginEngineApi {
     const void* adios2; // a place in the libadios2_core that the engine uses
 };
 
-inline constexpr int plugin_engine_version = 5;
 inline constexpr const char* plugin_engine_symbol = "stepstore_adios2_engine";
-using PluginEngineApiFunction = const PluginEngineApi* (*)(int version);
+// interface: STEPSTORE_ADIOS2_INTERFACE of the loader. nullptr: the engine was built with another Stepstore.
+using PluginEngineApiFunction = const PluginEngineApi* (*)(const char* interface);
 
 } // namespace stepstore

@@ -1,5 +1,5 @@
-// The plugin engine of ADIOS2 before 2.12, where a plugin is an engine of the core: the native engine behind
-// it. ADIOS2's side forwards these calls and no others, so programs have no CurrentStep(), Steps(),
+// The plugin engine of ADIOS2 before 2.12, where a plugin is an engine of the core. It calls the native
+// engine. ADIOS2's side forwards these calls and no others, so programs have no CurrentStep(), Steps(),
 // BlocksInfo() and spans.
 #include "core_engine.h"
 #include "engine_door.h"

@@ -6,6 +6,7 @@
 #include "stepstore/export.h"
 
 #include <stdexcept>
+#include <string_view>
 
 namespace stepstore::adios {
 namespace {
@@ -49,11 +50,11 @@ void destroy_operator(void* object)
 } // namespace
 } // namespace stepstore::adios
 
-extern "C" STEPSTORE_API const stepstore::PluginEngineApi* stepstore_adios2_engine(int version)
+extern "C" STEPSTORE_API const stepstore::PluginEngineApi* stepstore_adios2_engine(const char* interface)
 {
     namespace adios = stepstore::adios;
     static const stepstore::PluginEngineApi api = {adios::create_plugin,   adios::destroy_plugin,
                                                    adios::create_operator, adios::destroy_operator,
                                                    adios::register_native, adios::place_in_core()};
-    return version == stepstore::plugin_engine_version ? &api : nullptr;
+    return std::string_view(interface) == STEPSTORE_ADIOS2_INTERFACE ? &api : nullptr;
 }

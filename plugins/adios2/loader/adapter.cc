@@ -2,6 +2,7 @@
 #include "adapter.h"
 
 #include "adapter_name.h"
+#include "base/module.h"
 #include "daos_errno.h"
 #include "stepstore/error.h"
 
@@ -11,6 +12,7 @@
 #include <dlfcn.h>
 #include <filesystem>
 #include <optional>
+#include <unistd.h>
 
 namespace stepstore {
 namespace {
@@ -25,10 +27,14 @@ std::vector<fs::path> folders(const std::string& beside)
     if (const char* given = secure_getenv("STEPSTORE_ADIOS2_ADAPTERS"); given != nullptr && *given != 0)
         all.emplace_back(given);
     all.emplace_back(beside);
+    fs::path own;
     if (const char* data = secure_getenv("XDG_DATA_HOME"); data != nullptr && *data != 0)
-        all.push_back(fs::path(data) / STEPSTORE_ADIOS2_ADAPTER_FOLDER);
+        own = data;
     else if (const char* home = secure_getenv("HOME"); home != nullptr && *home != 0)
-        all.push_back(fs::path(home) / ".local/share" / STEPSTORE_ADIOS2_ADAPTER_FOLDER);
+        own = fs::path(home) / ".local/share";
+    own /= STEPSTORE_ADIOS2_ADAPTER_FOLDER;
+    // Not that of another user, whose home a process of root may have.
+    if (own.is_absolute() && distrust(own.string(), geteuid()) == nullptr) all.push_back(own);
     return all;
 }
 
@@ -98,10 +104,10 @@ std::string to_text(const Adios2& adios2)
 
 std::string adapter_for(const Adios2& adios2, const std::string& beside)
 {
-    std::string others;
-    const auto all = folders(beside);
+    std::string others, looked;
     std::optional<std::string> less;
-    for (const auto& folder : all) {
+    for (const auto& folder : folders(beside)) {
+        looked += (looked.empty() ? "" : ", ") + folder.string();
         const auto there = adapters_in(folder);
         const auto found = best(there, adios2);
         if (found) {
@@ -116,7 +122,7 @@ std::string adapter_for(const Adios2& adios2, const std::string& beside)
     if (less) return *less;
     throw Error(-DER_NOSYS,
                 "stepstore has no engine for the ADIOS2 of this process, " + to_text(adios2) + ": there " +
-                    (others.empty() ? "is none" : "are those for " + others) + " in " + beside +
+                    (others.empty() ? "is none" : "are those for " + others) + " in " + looked +
                     ". Make one, which takes a minute: stepstore adios2-build --adios2 " + adios2.folder);
 }
 

@@ -17,7 +17,7 @@ struct Adios2 {
 
 // core: the path of a libadios2_core that is in the process.
 Adios2 adios2_at(const std::string& core);
-// To messages: "ADIOS2 2.12.1 with derived variables".
+// To messages: "ADIOS2 2.12.1 with DERIVED_VARIABLE (/opt/adios2/lib)".
 std::string to_text(const Adios2& adios2);
 
 // The path of the engine, of the first that there is: for the release with these features; for the release;

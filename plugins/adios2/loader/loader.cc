@@ -108,7 +108,7 @@ const PluginEngineApi& load_engine(const std::string& core)
                                             "build it again: stepstore adios2-build --adios2 " +
                                             adios2.folder);
     auto api = reinterpret_cast<PluginEngineApiFunction>(dlsym(library, plugin_engine_symbol));
-    if (api != nullptr) engine = api(plugin_engine_version);
+    if (api != nullptr) engine = api(STEPSTORE_ADIOS2_INTERFACE);
     if (engine == nullptr)
         throw Error(-DER_NOSYS,
                     path +
