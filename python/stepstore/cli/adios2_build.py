@@ -52,8 +52,8 @@ def adios2_build(
         target = _target(libraries) / built.name
         # Under its name at once: a program may be looking for it.
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(built, f"{target}.new")
-        os.replace(f"{target}.new", target)
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".build-") as near:
+            os.replace(shutil.copy2(built, near), target)
     show(f"built the engine for ADIOS2 {found.version} ({found.core.parent}): {target}")
 
 

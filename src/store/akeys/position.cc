@@ -23,7 +23,7 @@ void stand_before(ListPosition& position, Bytes stored)
     position.length = static_cast<std::uint8_t>(position.key.size());
 }
 
-// What is in order of a stored form: after it, a long one has a digest.
+// The bytes of a stored form by which keys are sorted. A long one ends with a digest, which has no order.
 Bytes ordered(const AkeyKey& key)
 {
     const Bytes stored = key.stored().view();
