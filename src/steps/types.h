@@ -74,6 +74,11 @@ using stepstore::DimsView;
 using stepstore::joined_dimension;
 inline constexpr std::size_t max_dimensions = 32;
 
+// Of a block of an array: the global box (empty: it has none), and where the block lies in it.
+struct BlockGeometry {
+    DimsView shape, start, count;
+};
+
 // Stable for the life of a Writer or Reader; an index from 0. A reader's ids are its own, not the writer's.
 using VariableId = std::uint32_t;
 

@@ -170,14 +170,10 @@ void WriteAdapter::begin_implicit_step()
     implicit_step_ = true;
 }
 
-// Most steps put the same variables in the same order, so the one that followed in the step before is tried
-// first.
-WriteAdapter::Known& WriteAdapter::entry_of(const void* identity)
+WriteAdapter::Known& WriteAdapter::other_entry_of(const void* identity)
 {
-    if (next_put_ >= puts_.size() || puts_[next_put_].identity != identity) {
-        puts_.resize(next_put_);
-        puts_.push_back({identity, &variables_[identity]});
-    }
+    puts_.resize(next_put_);
+    puts_.push_back({identity, &variables_[identity]});
     return *puts_[next_put_++].known;
 }
 
@@ -245,7 +241,7 @@ template <class T>
 void WriteAdapter::put(adios2::Variable<T>& variable, const T* values, steps::Mode mode)
 {
     if constexpr (std::is_same_v<T, std::string>) {
-        if (!writer_.in_step()) begin_implicit_step();
+        if (!in_step_ && !writer_.in_step()) begin_implicit_step();
         auto& entry = known(variable);
         look_for_operators(variable, entry);
         if (!steps::is_value(entry.kind))
@@ -268,7 +264,7 @@ void WriteAdapter::put(adios2::core::VariableStruct& variable, const void* value
 template <class V>
 void WriteAdapter::put_elements(V& variable, const void* values, steps::Mode mode)
 {
-    if (!writer_.in_step()) begin_implicit_step();
+    if (!in_step_ && !writer_.in_step()) begin_implicit_step();
     auto& entry = known(variable);
     look_for_operators(variable, entry);
     if (!steps::is_value(entry.kind)) return put_array(variable, entry, values, mode);

@@ -54,7 +54,15 @@ private:
         const void* identity;
         Known* known;
     };
-    Known& entry_of(const void* identity);
+    // Most steps put the same variables in the same order, so the one that followed in the step before is
+    // tried first.
+    Known& entry_of(const void* identity)
+    {
+        if (next_put_ < puts_.size() && puts_[next_put_].identity == identity)
+            return *puts_[next_put_++].known;
+        return other_entry_of(identity);
+    }
+    Known& other_entry_of(const void* identity);
     bool counts(Known& value) const;
     // V: an adios2::Variable<T>, or a StructVariable.
     template <class V>

@@ -123,7 +123,7 @@ bool Encoder::follow(const PlanEntry& entry, DimsView shape, DimsView start, Dim
     if (followed_ == following_->entries.size()) return false;
     const PlanEntry& planned = following_->entries[followed_];
     if (planned.variable != entry.variable || planned.flags != entry.flags ||
-        !has_geometry(planned, following_->dims.data() + planned.dims_at, shape, start, count))
+        !has_geometry(planned, following_->dims.data() + planned.dims_at, {shape, start, count}))
         return false;
     ++followed_;
     return true;

@@ -51,7 +51,7 @@ public:
         Type type = Type::float64;
         std::uint64_t bytes = 0; // of the others
     };
-    Next next_block(VariableId id, DimsView shape, DimsView start, DimsView count, bool placed)
+    Next next_block(VariableId id, const BlockGeometry& block, bool placed)
     {
         Next next;
         if (following_ == nullptr || followed_ == following_->entries.size()) return next;
@@ -59,15 +59,14 @@ public:
         if (planned.variable != id || (planned.flags & (entry_is_value | entry_is_placed)) != 0) return next;
         next.element = (planned.flags & entry_is_inline) != 0;
         if (!next.element && (placed || placing_)) return next;
-        if (!has_geometry(planned, following_->dims.data() + planned.dims_at, shape, start, count))
-            return next;
+        if (!has_geometry(planned, following_->dims.data() + planned.dims_at, block)) return next;
         if (next.element) {
             singles_ = true;
         } else {
             const Known& known = variables_[id];
             next.type = known.variable.type;
             next.bytes = known.size;
-            for (const std::uint64_t extent : count)
+            for (const std::uint64_t extent : block.count)
                 next.bytes *= extent;
             data_length_ += next.bytes;
         }
@@ -165,8 +164,7 @@ private:
         return {of.variable.type, of.variable.kind, of.size};
     }
     std::uint32_t add_entry(PlanEntry entry, DimsView shape, DimsView start, DimsView count);
-    static bool has_geometry(const PlanEntry& planned, const std::uint64_t* dims, DimsView shape,
-                             DimsView start, DimsView count)
+    static bool has_geometry(const PlanEntry& planned, const std::uint64_t* dims, const BlockGeometry& block)
     {
         const std::size_t n = planned.dimensions;
         const auto takes = [&](DimsView part, bool there) {
@@ -175,8 +173,8 @@ private:
                 if (*dims++ != extent) return false;
             return true;
         };
-        return takes(shape, (planned.flags & entry_has_shape) != 0) &&
-               takes(start, (planned.flags & entry_has_start) != 0) && takes(count, n != 0);
+        return takes(block.shape, (planned.flags & entry_has_shape) != 0) &&
+               takes(block.start, (planned.flags & entry_has_start) != 0) && takes(block.count, n != 0);
     }
     bool follow(const PlanEntry& entry, DimsView shape, DimsView start, DimsView count);
     void stop_following();

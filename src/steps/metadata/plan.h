@@ -69,9 +69,6 @@ constexpr std::uint32_t string_place_size = 8;
 std::uint32_t minmax_size(const LocalType& local, bool statistics, std::uint8_t entry_flags);
 std::uint32_t fixed_size(const LocalType& local, bool statistics, std::uint8_t entry_flags);
 
-struct BlockGeometry {
-    DimsView shape, start, count;
-};
 inline BlockGeometry geometry_of(const PlanEntry& entry, const std::uint64_t* dims)
 {
     BlockGeometry geometry;

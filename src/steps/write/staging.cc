@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 
 namespace stepstore::steps {
 
@@ -19,7 +20,7 @@ const std::byte* Staging::copy(Bytes bytes)
     std::byte* to = take(bytes.size() + (bytes.size() < large ? 0 : line));
     if (bytes.size() >= large)
         to += (reinterpret_cast<std::uintptr_t>(bytes.data()) - reinterpret_cast<std::uintptr_t>(to)) % line;
-    std::ranges::copy(bytes, to);
+    if (!bytes.empty()) std::memcpy(to, bytes.data(), bytes.size());
     return to;
 }
 

@@ -42,6 +42,7 @@ void Writer::compress(VariableId variable, const Compression& compression)
     const std::string name = "the compression of variable '" + impl_->encoder->variable(variable).name + "'";
     check_compression(name, compression);
     impl_->stored_as(variable).compression = compression;
+    impl_->stores_as_is = false;
 }
 
 void Writer::operate(VariableId variable, std::shared_ptr<BlockOperator> through)
@@ -54,6 +55,7 @@ void Writer::operate(VariableId variable, std::shared_ptr<BlockOperator> through
                         ", and operators know numbers only: remove the operation; lossless compression "
                         "(parameter Compression) works on structs");
     if (through == nullptr && variable >= impl_->stored_as_.size()) return;
+    if (through != nullptr) impl_->stores_as_is = false;
     impl_->stored_as(variable).through = std::move(through);
 }
 
@@ -63,10 +65,9 @@ void Writer::reshapable(VariableId variable)
     impl_->stored_as(variable).reshapable = true;
 }
 
-void Writer::put(VariableId variable, DimsView shape, DimsView start, DimsView count, const void* data,
-                 Mode mode)
+void Writer::put(VariableId variable, const BlockGeometry& block, const void* data, Mode mode)
 {
-    impl_->put(variable, shape, start, count, data, mode);
+    impl_->put(variable, block, data, mode);
 }
 
 void Writer::put_value(VariableId variable, const void* value)

@@ -88,8 +88,12 @@ public:
     // WriterOptions::min_deferred_size bytes must stay as it is until perform_puts or end_step; other memory
     // is free again on return. -DER_INVAL: no open step, a block outside of a shape that is not reshapable,
     // or another number of dimensions than start or count. The message names the variable and the step.
+    void put(VariableId variable, const BlockGeometry& block, const void* data, Mode mode);
     void put(VariableId variable, DimsView shape, DimsView start, DimsView count, const void* data,
-             Mode mode = Mode::deferred);
+             Mode mode = Mode::deferred)
+    {
+        put(variable, {shape, start, count}, data, mode);
+    }
     // A global or local value. A second put in one step replaces the first.
     void put_value(VariableId variable, const void* value);
     void put_string(VariableId variable, std::string_view value);

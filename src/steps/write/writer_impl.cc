@@ -33,6 +33,7 @@ Writer::Impl::Impl(const std::string& location, const WriterOptions& wanted,
     : options(wanted), communicator(std::move(group))
 {
     all_together(*communicator, [&] { check_options(options); });
+    stores_as_is = options.compression.method == CompressionMethod::none;
     if (communicator->size() > 1) watch = std::make_unique<GroupWatch>(*communicator);
     const PlaceOfGroup place = place_of_group(*communicator, location);
     const std::vector<std::byte> word = on_root(*communicator, [&] {
@@ -157,8 +158,7 @@ const Compression& Writer::Impl::compression_of(VariableId id) const
     return chosen ? *stored_as_[id].compression : options.compression;
 }
 
-// Whether the blocks of the variable may be stored in another form.
-bool Writer::Impl::changes(VariableId id) const
+bool Writer::Impl::is_changed(VariableId id) const
 {
     return compression_of(id).method != CompressionMethod::none ||
            (id < stored_as_.size() && stored_as_[id].through != nullptr);
@@ -170,19 +170,19 @@ Writer::Impl::StoredAs& Writer::Impl::stored_as(VariableId id)
     return stored_as_[id];
 }
 
-void Writer::Impl::put(VariableId id, DimsView shape, DimsView start, DimsView count, const void* memory,
-                       Mode mode)
+void Writer::Impl::put(VariableId id, const BlockGeometry& block, const void* memory, Mode mode)
 {
     require_step("put");
     if (memory != nullptr) {
         const std::uint64_t at = data_end + encoder->data_length();
-        const Encoder::Next next = encoder->next_block(id, shape, start, count, changes(id));
+        const Encoder::Next next = encoder->next_block(id, block, changes(id));
         if (next.element && next.entry != Encoder::none)
             return encoder->set_element(next.entry, static_cast<const std::byte*>(memory));
         if (next.entry != Encoder::none)
             return put_block({at, next.bytes, static_cast<const std::byte*>(memory), next.entry, next.type},
                              id, mode);
     }
+    const auto& [shape, start, count] = block;
     const Variable& variable = encoder->variable(id);
     const std::uint64_t number = check_block(id, shape, start, count);
     if (number > 0 && memory == nullptr)

@@ -25,7 +25,7 @@ public:
     Impl& operator=(const Impl&) = delete;
 
     std::uint64_t begin_step();
-    void put(VariableId id, DimsView shape, DimsView start, DimsView count, const void* data, Mode mode);
+    void put(VariableId id, const BlockGeometry& block, const void* data, Mode mode);
     std::span<std::byte> put_span(VariableId id, DimsView shape, DimsView start, DimsView count);
     void put_value(VariableId id, const void* value, std::string_view text, bool is_text);
     void perform_puts(bool spans);
@@ -60,6 +60,7 @@ public:
     };
     StoredAs& stored_as(VariableId id);
     std::vector<StoredAs> stored_as_;                   // by variable, of those that were chosen for
+    bool stores_as_is = true; // no block is compressed or goes through an operator
     std::vector<std::shared_ptr<BlockOperator>> in_use; // by blocks of the open step
     Profile profile;
     std::optional<ProfileRecord> profile_record; // on rank 0
@@ -87,7 +88,9 @@ private:
     [[noreturn]] void refuse_outside(const char* what) const;
     void put_block(const DataPuts::Block& block, VariableId id, Mode mode);
     const Compression& compression_of(VariableId id) const;
-    bool changes(VariableId id) const;
+    // Whether the blocks of the variable may be stored in another form.
+    bool changes(VariableId id) const { return !stores_as_is && is_changed(id); }
+    bool is_changed(VariableId id) const;
     std::string name_of_put(const Variable& variable) const;
     void give_up();
 };
