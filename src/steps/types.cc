@@ -42,11 +42,6 @@ bool has_minmax(Type type)
     return facts_of(type).minmax;
 }
 
-bool is_value(ShapeKind kind)
-{
-    return kind == ShapeKind::global_value || kind == ShapeKind::local_value;
-}
-
 std::string_view name_of(Type type)
 {
     return facts_of(type).name;

@@ -84,7 +84,10 @@ using VariableId = std::uint32_t;
 
 std::size_t size_of(Type type);           // bytes of one element; 0 for string and structure
 bool has_minmax(Type type);               // every real number and character; not complex, not string
-bool is_value(ShapeKind kind);            // global_value, local_value
+constexpr bool is_value(ShapeKind kind)
+{
+    return kind == ShapeKind::global_value || kind == ShapeKind::local_value;
+}
 std::string_view name_of(Type type);      // "float64"; also what ADIOS2's users know: see docs
 std::string_view name_of(ShapeKind kind); // "global array"
 std::uint64_t elements(DimsView count); // the product; 1 for no dimension. Throws -DER_OVERFLOW beyond 2^63.

@@ -7,6 +7,7 @@
 #include "structures.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace stepstore::adios {
 namespace {
@@ -179,19 +180,19 @@ WriteAdapter::Known& WriteAdapter::other_entry_of(const void* identity)
 
 // An address may come back for another variable, after RemoveVariable.
 template <class V>
-bool WriteAdapter::is_same(const Known& known, const V& variable) const
+[[gnu::always_inline]] inline bool WriteAdapter::is_same(const Known& known, const V& variable) const
 {
     if (known.name.empty()) return false;
     if (!core_fits_ || known.type == adios2::DataType::Struct) return has_variable(io_, known.name, variable);
     const Lying now(*identity_of(variable));
-    return known.type == now.type && known.shape_id == now.shape_id && known.name == now.name;
+    return known.type == now.type && known.shape_id == now.shape_id &&
+           known.name.size() == now.name.size() &&
+           std::memcmp(known.name.data(), now.name.data(), now.name.size()) == 0;
 }
 
 template <class V>
-WriteAdapter::Known& WriteAdapter::known(V& variable)
+WriteAdapter::Known& WriteAdapter::define(Known& entry, V& variable)
 {
-    auto& entry = entry_of(identity_of(variable));
-    if (is_same(entry, variable)) return entry;
     entry = {};
     const auto definition = definition_of(variable, core_fits_);
     entry.id = writer_.define(definition.name, definition.type, definition.kind, definition.structure);
@@ -213,7 +214,7 @@ WriteAdapter::Known& WriteAdapter::known(V& variable)
 }
 
 template <class V>
-void WriteAdapter::look_for_operators(V& variable, Known& entry)
+[[gnu::always_inline]] inline void WriteAdapter::look_for_operators(V& variable, Known& entry)
 {
     if (core_fits_) {
         const auto& base = *identity_of(variable);
@@ -262,7 +263,7 @@ void WriteAdapter::put(adios2::core::VariableStruct& variable, const void* value
 #endif
 
 template <class V>
-void WriteAdapter::put_elements(V& variable, const void* values, steps::Mode mode)
+[[gnu::always_inline]] inline void WriteAdapter::put_elements(V& variable, const void* values, steps::Mode mode)
 {
     if (!in_step_ && !writer_.in_step()) begin_implicit_step();
     auto& entry = known(variable);
@@ -272,7 +273,7 @@ void WriteAdapter::put_elements(V& variable, const void* values, steps::Mode mod
 }
 
 template <class V>
-void WriteAdapter::put_array(V& variable, Known& entry, const void* values, steps::Mode mode)
+[[gnu::always_inline]] inline void WriteAdapter::put_array(V& variable, Known& entry, const void* values, steps::Mode mode)
 {
     if (core_fits_ && entry.kind != steps::ShapeKind::joined_array) {
         const Lying now(*identity_of(variable));

@@ -56,7 +56,7 @@ private:
     };
     // Most steps put the same variables in the same order, so the one that followed in the step before is
     // tried first.
-    Known& entry_of(const void* identity)
+    [[gnu::always_inline]] Known& entry_of(const void* identity)
     {
         if (next_put_ < puts_.size() && puts_[next_put_].identity == identity)
             return *puts_[next_put_++].known;
@@ -66,7 +66,13 @@ private:
     bool counts(Known& value) const;
     // V: an adios2::Variable<T>, or a StructVariable.
     template <class V>
-    Known& known(V& variable);
+    [[gnu::always_inline]] Known& known(V& variable)
+    {
+        auto& entry = entry_of(identity_of(variable));
+        return is_same(entry, variable) ? entry : define(entry, variable);
+    }
+    template <class V>
+    Known& define(Known& entry, V& variable);
     template <class V>
     bool is_same(const Known& known, const V& variable) const;
     template <class V>

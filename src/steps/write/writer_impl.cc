@@ -182,6 +182,11 @@ void Writer::Impl::put(VariableId id, const BlockGeometry& block, const void* me
             return put_block({at, next.bytes, static_cast<const std::byte*>(memory), next.entry, next.type},
                              id, mode);
     }
+    put_other(id, block, memory, mode);
+}
+
+void Writer::Impl::put_other(VariableId id, const BlockGeometry& block, const void* memory, Mode mode)
+{
     const auto& [shape, start, count] = block;
     const Variable& variable = encoder->variable(id);
     const std::uint64_t number = check_block(id, shape, start, count);

@@ -86,6 +86,8 @@ private:
         if (told) told->announce(opened.location.stream);
     }
     [[noreturn]] void refuse_outside(const char* what) const;
+    // Not what the step before put there.
+    void put_other(VariableId id, const BlockGeometry& block, const void* memory, Mode mode);
     void put_block(const DataPuts::Block& block, VariableId id, Mode mode);
     const Compression& compression_of(VariableId id) const;
     // Whether the blocks of the variable may be stored in another form.
