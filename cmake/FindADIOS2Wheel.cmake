@@ -19,16 +19,21 @@ if(_python)
     OUTPUT_VARIABLE ADIOS2Wheel_ROOT OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
 endif()
 set(ADIOS2Wheel_PYTHON "${_python}")
-find_path(ADIOS2Wheel_INCLUDE_DIR adios2/plugin/PluginEngineInterface.h
+find_path(ADIOS2Wheel_INCLUDE_DIR adios2/common/ADIOSConfig.h
   HINTS ${ADIOS2_DIR} ${ADIOS2_DIR}/../../../include ${ADIOS2Wheel_ROOT}/include)
-find_library(ADIOS2Wheel_CXX_LIBRARY adios2_cxx
+find_library(ADIOS2Wheel_CXX_LIBRARY NAMES adios2_cxx adios2_cxx11
   HINTS ${ADIOS2_DIR}/../.. ${ADIOS2Wheel_ROOT} ${ADIOS2Wheel_ROOT}/lib PATH_SUFFIXES lib lib64)
 find_library(ADIOS2Wheel_CORE_LIBRARY adios2_core
   HINTS ${ADIOS2_DIR}/../.. ${ADIOS2Wheel_ROOT} ${ADIOS2Wheel_ROOT}/lib PATH_SUFFIXES lib lib64)
 mark_as_advanced(ADIOS2Wheel_INCLUDE_DIR ADIOS2Wheel_CXX_LIBRARY ADIOS2Wheel_CORE_LIBRARY)
+if(ADIOS2Wheel_INCLUDE_DIR)
+  file(STRINGS ${ADIOS2Wheel_INCLUDE_DIR}/adios2/common/ADIOSConfig.h _line REGEX "ADIOS2_VERSION_STR ")
+  string(REGEX REPLACE ".*\"(.*)\".*" "\\1" ADIOS2Wheel_VERSION "${_line}")
+endif()
 include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(ADIOS2Wheel
-  REQUIRED_VARS ADIOS2Wheel_INCLUDE_DIR ADIOS2Wheel_CXX_LIBRARY ADIOS2Wheel_CORE_LIBRARY)
+  REQUIRED_VARS ADIOS2Wheel_INCLUDE_DIR ADIOS2Wheel_CXX_LIBRARY ADIOS2Wheel_CORE_LIBRARY
+  VERSION_VAR ADIOS2Wheel_VERSION)
 if(ADIOS2Wheel_FOUND AND NOT TARGET ADIOS2::plugin_api)
   add_library(ADIOS2::plugin_api INTERFACE IMPORTED)
   target_include_directories(ADIOS2::plugin_api SYSTEM INTERFACE ${ADIOS2Wheel_INCLUDE_DIR})

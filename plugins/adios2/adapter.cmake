@@ -1,8 +1,7 @@
 # The engine, built for one release of ADIOS2 with its features:
-#   stepstore_adios2_adapter(TARGET DEPENDS targets...)
-# ADIOS2Wheel_INCLUDE_DIR and its siblings say which (cmake/FindADIOS2Wheel.cmake). ADIOS2::core_headers has
-# the headers of its core if the installation lacks them (cmake/FindADIOS2Core.cmake). The file name says what
-# it is for: adapter_name.h has the rule.
+#   stepstore_adios2_adapter(TARGET INCLUDE dir CXX library CORE library HEADERS [dir] DEPENDS targets...)
+# HEADERS is where those of its core are; without them there is no native engine. The file name says what it
+# is for: adapter_name.h has the rule.
 set(adios2_sources ${CMAKE_CURRENT_LIST_DIR})
 
 # The headers of ADIOS2 before 2.11 write the destructor of a class template as C++20 forbids it.
@@ -17,8 +16,8 @@ function(stepstore_mend_adios2_headers target)
     if(NOT mended STREQUAL text)
       string(REPLACE "    Variable<T>(const std::string" "    Variable(const std::string" mended "${mended}")
       string(REGEX REPLACE "#include \"([A-Za-z.]+)\"" "#include <adios2/core/\\1>" mended "${mended}")
-      file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/mended/adios2/core/Variable.h "${mended}")
-      target_include_directories(${target} SYSTEM BEFORE PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/mended)
+      file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/${target}-headers/adios2/core/Variable.h "${mended}")
+      target_include_directories(${target} SYSTEM BEFORE PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/${target}-headers)
     endif()
     return()
   endforeach()
@@ -27,15 +26,15 @@ endfunction()
 include(${CMAKE_CURRENT_LIST_DIR}/check_classes.cmake)
 
 function(stepstore_adios2_adapter target)
-  cmake_parse_arguments(arg "" "" "DEPENDS" ${ARGN})
-  set(config ${ADIOS2Wheel_INCLUDE_DIR}/adios2/common/ADIOSConfig.h)
+  cmake_parse_arguments(arg "" "INCLUDE;CXX;CORE" "HEADERS;DEPENDS" ${ARGN})
+  set(config ${arg_INCLUDE}/adios2/common/ADIOSConfig.h)
   file(STRINGS ${config} line REGEX "define ADIOS2_VERSION_STR ")
   string(REGEX REPLACE ".*\"(.*)\".*" "\\1" release "${line}")
   string(REGEX REPLACE "^([0-9]+\\.[0-9]+\\.[0-9]+)\\.(0|1[0-9][0-9][0-9])$" "\\1" release "${release}")
   # Of development versions it is the next one's.
-  execute_process(COMMAND ${CMAKE_OBJDUMP} -p ${ADIOS2Wheel_CORE_LIBRARY} OUTPUT_VARIABLE dynamic)
+  execute_process(COMMAND ${CMAKE_OBJDUMP} -p ${arg_CORE} OUTPUT_VARIABLE dynamic)
   if(NOT dynamic MATCHES "SONAME[ \t]+libadios2_core\\.so\\.([0-9]+\\.[0-9]+)")
-    message(FATAL_ERROR "Stepstore: ${ADIOS2Wheel_CORE_LIBRARY} has no SONAME of ADIOS2's core; "
+    message(FATAL_ERROR "Stepstore: ${arg_CORE} has no SONAME of ADIOS2's core; "
       "-DSTEPSTORE_ADIOS2=OFF builds without the ADIOS2 plugin")
   endif()
   set(series ${CMAKE_MATCH_1})
@@ -58,35 +57,35 @@ function(stepstore_adios2_adapter target)
   set(sources attributes.cc engine_door.cc group.cc memory_selection.cc operators.cc other_parameters.cc
     parameters.cc read.cc read_blocks.cc read_get.cc read_show.cc structures.cc write.cc)
   # What stands on the core: the native engine, and what the plugin has beyond the public interface.
-  if(ADIOS2Core_FOUND)
+  if(arg_HEADERS)
     list(APPEND sources core_engine.cc default_reader.cc introspection.cc inventory.cc)
   else()
     list(APPEND sources without_core.cc)
   endif()
   if(series VERSION_LESS 2.12)
     list(APPEND sources core_plugin.cc)
-  elseif(ADIOS2Core_FOUND)
+  elseif(arg_HEADERS)
     list(APPEND sources engine.cc plugin_host.cc)
   else()
     list(APPEND sources engine.cc)
   endif()
   list(TRANSFORM sources PREPEND ${engine}/)
-  stepstore_library(${target} MODULE SOURCES ${sources} PRIVATE_DEPENDS ${arg_DEPENDS} ADIOS2::plugin_api)
+  stepstore_library(${target} MODULE SOURCES ${sources} PRIVATE_DEPENDS ${arg_DEPENDS} ${arg_CXX} ${arg_CORE})
   target_include_directories(${target} PRIVATE ${adios2_sources})
+  # Only the installation has ADIOSConfig.h.
+  target_include_directories(${target} SYSTEM BEFORE PRIVATE ${arg_HEADERS} ${arg_INCLUDE})
   target_compile_definitions(${target} PRIVATE STEPSTORE_ADIOS2_RELEASE="${release}"
     STEPSTORE_ADIOS2_FEATURES="${features}" STEPSTORE_ADIOS2_INTERFACE="${STEPSTORE_ADIOS2_INTERFACE}")
-  if(ADIOS2Core_FOUND)
-    target_link_libraries(${target} PRIVATE ADIOS2::core_headers)
-    stepstore_vtable_size(${ADIOS2Wheel_CORE_LIBRARY} _ZTVN6adios24core6EngineE size -D)
+  if(arg_HEADERS)
+    stepstore_vtable_size(${arg_CORE} _ZTVN6adios24core6EngineE size -D)
     target_compile_definitions(${target} PRIVATE STEPSTORE_ADIOS2_CORE
       STEPSTORE_ADIOS2_ENGINE_VTABLE=${size}
       STEPSTORE_ADIOS2_CORE_SONAME="libadios2_core.so.${series}"
       STEPSTORE_ADIOS2_CORE_MPI_SONAME="libadios2_core_mpi.so.${series}")
     add_custom_command(TARGET ${target} POST_BUILD COMMAND ${CMAKE_COMMAND} -DCMAKE_NM=${CMAKE_NM}
-      -DENGINE=$<TARGET_FILE:${target}> -DCORE=${ADIOS2Wheel_CORE_LIBRARY} -DSIZE=${size}
+      -DENGINE=$<TARGET_FILE:${target}> -DCORE=${arg_CORE} -DSIZE=${size}
       -P ${adios2_sources}/check_classes.cmake VERBATIM)
-    get_target_property(roots ADIOS2::core_headers INTERFACE_INCLUDE_DIRECTORIES)
-    stepstore_mend_adios2_headers(${target} ${roots} ${ADIOS2Wheel_INCLUDE_DIR})
+    stepstore_mend_adios2_headers(${target} ${arg_HEADERS} ${arg_INCLUDE})
   endif()
   set_target_properties(${target} PROPERTIES OUTPUT_NAME stepstore_adios2_engine-${suffix}
     BUILD_WITH_INSTALL_RPATH TRUE INSTALL_RPATH "$ORIGIN${STEPSTORE_CALIPER_RPATH}")
