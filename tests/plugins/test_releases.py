@@ -144,6 +144,23 @@ def main() -> None:
                 program = [sys.executable, "-c", WRITE_AND_READ, door, location]
                 assert run(program, with_package) == "as written\n"
                 print(f"ADIOS2 {release}, engine {door}: as written")
+            copies(package_of_stepstore, release, work)
+
+
+def copies(package_of_stepstore: str, release: str, work: str) -> None:
+    """BP files are copied with ADIOS2 2.12; with an older one a sentence says so."""
+    file = f"{work}/{release}.bp"
+    write = f"import adios2; adios2.Adios().declare_io('a').open({file!r}, adios2.bindings.Mode.Write).close()"
+    environment = os.environ | {"PYTHONPATH": f"{package(release)}{os.pathsep}{package_of_stepstore}"}
+    run([sys.executable, "-c", write], environment)
+    words = [sys.executable, "-W", "ignore", "-m", "stepstore", "copy", file, f"{work}/copied/container/stream"]
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False, timeout=100)
+    said = " ".join(done.stderr.split())
+    if release < "2.12":
+        assert done.returncode != 0 and "Copies of BP files need ADIOS2 2.12" in said, done
+    else:
+        assert done.returncode == 0, done
+    print(f"ADIOS2 {release}: {said or 'copied'}")
 
 
 if __name__ == "__main__":

@@ -34,8 +34,15 @@ def _library() -> ctypes.CDLL:
         raise Error(
             DER_NOSYS, "read a BP file: this Python has no package adios2: python -m pip install adios2"
         )
-    importlib.import_module("adios2")  # and with it our engine
-    library = ctypes.CDLL(str(plugin_directory() / COPY))
+    adios2 = importlib.import_module("adios2")  # and with it our engine
+    try:
+        library = ctypes.CDLL(str(plugin_directory() / COPY))
+    except OSError as failure:
+        raise Error(
+            DER_NOSYS,
+            f"read a BP file with ADIOS2 {adios2.__version__}: {failure}. Copies of BP files need ADIOS2 2.12 "
+            "or later, here and where Stepstore was built",
+        ) from failure
     library.stepstore_adios2_copy_error.restype = ctypes.c_char_p
     return library
 
