@@ -82,8 +82,8 @@ struct BlockGeometry {
 // Stable for the life of a Writer or Reader; an index from 0. A reader's ids are its own, not the writer's.
 using VariableId = std::uint32_t;
 
-std::size_t size_of(Type type);           // bytes of one element; 0 for string and structure
-bool has_minmax(Type type);               // every real number and character; not complex, not string
+std::size_t size_of(Type type); // bytes of one element; 0 for string and structure
+bool has_minmax(Type type);     // every real number and character; not complex, not string
 constexpr bool is_value(ShapeKind kind)
 {
     return kind == ShapeKind::global_value || kind == ShapeKind::local_value;

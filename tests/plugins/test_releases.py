@@ -150,10 +150,21 @@ def main() -> None:
 def copies(package_of_stepstore: str, release: str, work: str) -> None:
     """BP files are copied with ADIOS2 2.12; with an older one a sentence says so."""
     file = f"{work}/{release}.bp"
-    write = f"import adios2; adios2.Adios().declare_io('a').open({file!r}, adios2.bindings.Mode.Write).close()"
+    write = (
+        f"import adios2; adios2.Adios().declare_io('a').open({file!r}, adios2.bindings.Mode.Write).close()"
+    )
     environment = os.environ | {"PYTHONPATH": f"{package(release)}{os.pathsep}{package_of_stepstore}"}
     run([sys.executable, "-c", write], environment)
-    words = [sys.executable, "-W", "ignore", "-m", "stepstore", "copy", file, f"{work}/copied/container/stream"]
+    words = [
+        sys.executable,
+        "-W",
+        "ignore",
+        "-m",
+        "stepstore",
+        "copy",
+        file,
+        f"{work}/copied/container/stream",
+    ]
     done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False, timeout=100)
     said = " ".join(done.stderr.split())
     if release < "2.12":

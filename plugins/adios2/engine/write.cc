@@ -185,8 +185,7 @@ template <class V>
     if (known.name.empty()) return false;
     if (!core_fits_ || known.type == adios2::DataType::Struct) return has_variable(io_, known.name, variable);
     const Lying now(*identity_of(variable));
-    return known.type == now.type && known.shape_id == now.shape_id &&
-           known.name.size() == now.name.size() &&
+    return known.type == now.type && known.shape_id == now.shape_id && known.name.size() == now.name.size() &&
            std::memcmp(known.name.data(), now.name.data(), now.name.size()) == 0;
 }
 
@@ -263,7 +262,8 @@ void WriteAdapter::put(adios2::core::VariableStruct& variable, const void* value
 #endif
 
 template <class V>
-[[gnu::always_inline]] inline void WriteAdapter::put_elements(V& variable, const void* values, steps::Mode mode)
+[[gnu::always_inline]] inline void WriteAdapter::put_elements(V& variable, const void* values,
+                                                              steps::Mode mode)
 {
     if (!in_step_ && !writer_.in_step()) begin_implicit_step();
     auto& entry = known(variable);
@@ -273,7 +273,8 @@ template <class V>
 }
 
 template <class V>
-[[gnu::always_inline]] inline void WriteAdapter::put_array(V& variable, Known& entry, const void* values, steps::Mode mode)
+[[gnu::always_inline]] inline void WriteAdapter::put_array(V& variable, Known& entry, const void* values,
+                                                           steps::Mode mode)
 {
     if (core_fits_ && entry.kind != steps::ShapeKind::joined_array) {
         const Lying now(*identity_of(variable));

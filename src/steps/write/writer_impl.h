@@ -60,7 +60,7 @@ public:
     };
     StoredAs& stored_as(VariableId id);
     std::vector<StoredAs> stored_as_;                   // by variable, of those that were chosen for
-    bool stores_as_is = true; // no block is compressed or goes through an operator
+    bool stores_as_is = true;                           // no block is compressed or goes through an operator
     std::vector<std::shared_ptr<BlockOperator>> in_use; // by blocks of the open step
     Profile profile;
     std::optional<ProfileRecord> profile_record; // on rank 0
