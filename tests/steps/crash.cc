@@ -66,6 +66,7 @@ protected:
         run_ranks(attempt.ranks, [&](std::shared_ptr<Communicator> communicator) {
             WriterOptions options = options_of(GetParam());
             if (attempt.append) options = WriterOptions();
+            options.async_write = under_way(GetParam()) > 0;
             options.append = attempt.append;
             options.append_after = attempt.after;
             Writer writer(location, options, communicator);
@@ -75,7 +76,8 @@ protected:
             }
             for (int step = 0; step != steps; ++step) {
                 model_of(attempt.ranks).write_step(writer, communicator->rank());
-                ++progress->ended[communicator->rank()];
+                progress->ended[communicator->rank()] =
+                    static_cast<std::uint64_t>(step) + 1 - under_way(GetParam());
                 if (pause > 0) usleep(pause);
             }
             writer.close();
@@ -171,7 +173,7 @@ TEST_P(Crash, KilledWritersLeaveEveryEndedStepAndAreGoneOnFrom)
             at_least = kept + ended(attempt.ranks);
             expected.resize(kept);
             // The step that was being ended may be there as well.
-            expected.resize(at_least + 1, attempt.ranks);
+            expected.resize(at_least + 1 + under_way(GetParam()), attempt.ranks);
         } else {
             at_least = kept; // it may have cut them off, or not yet
             ++while_opening;
@@ -257,6 +259,7 @@ TEST_P(Crash, KilledReadersHarmNobody)
 }
 
 INSTANTIATE_TEST_SUITE_P(Layouts, Crash, ::testing::ValuesIn(all_designs), name_of_design);
+INSTANTIATE_TEST_SUITE_P(BesideTheProgram, Crash, ::testing::ValuesIn(async_designs), name_of_design);
 
 } // namespace
 } // namespace stepstore::steps::testing

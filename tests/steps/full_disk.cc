@@ -56,7 +56,11 @@ protected:
                 EXPECT_EQ(error.code(), -DER_NOSPACE) << error.what();
                 EXPECT_NE(std::string(error.what()).find(location), std::string::npos) << error.what();
                 limit_files(RLIM_INFINITY);
-                return step;
+                EXPECT_NE(std::string(error.what()).find("step " + std::to_string(writer.steps())),
+                          std::string::npos)
+                    << error.what();
+                EXPECT_EQ(writer.steps() + under_way(GetParam()), step);
+                return writer.steps();
             }
         }
         return 0;
@@ -96,6 +100,7 @@ TEST_P(FullDisk, EndsAStepWithAnErrorAndKeepsThoseBefore)
 }
 
 INSTANTIATE_TEST_SUITE_P(Layouts, FullDisk, ::testing::ValuesIn(all_designs), name_of_design);
+INSTANTIATE_TEST_SUITE_P(BesideTheProgram, FullDisk, ::testing::ValuesIn(async_designs), name_of_design);
 
 } // namespace
 } // namespace stepstore::steps::testing

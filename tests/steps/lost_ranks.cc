@@ -74,25 +74,28 @@ protected:
     void expect_gone_on_from() const
     {
         ASSERT_EQ(run_in_child([&] {
+                      std::uint64_t whole = 0;
                       {
                           ReaderOptions options;
                           options.mode = ReadMode::random_access;
                           Reader reader(location, options, self_communicator());
-                          EXPECT_EQ(reader.steps(), steps_before);
-                          for (std::uint64_t step = 0; step < steps_before; ++step)
+                          whole = reader.steps();
+                          EXPECT_GE(whole, steps_before - under_way(GetParam()));
+                          EXPECT_LE(whole, steps_before);
+                          for (std::uint64_t step = 0; step < whole; ++step)
                               model().check_step(reader, step);
                       }
                       run_ranks(ranks, [&](std::shared_ptr<Communicator> communicator) {
                           WriterOptions options;
                           options.append = true;
                           Writer writer(location, options, communicator);
-                          EXPECT_EQ(writer.steps(), steps_before);
+                          EXPECT_EQ(writer.steps(), whole);
                           model().write_step(writer, communicator->rank());
                           writer.close();
                       });
                       const StreamReport report = check_streams(location, true);
                       EXPECT_TRUE(report.findings.empty()) << report;
-                      EXPECT_EQ(report.streams.at(0).whole_steps, steps_before + 1);
+                      EXPECT_EQ(report.streams.at(0).whole_steps, whole + 1);
                       return ::testing::Test::HasFailure() ? 1 : 0;
                   }),
                   0);
@@ -120,7 +123,11 @@ TEST_P(LostRanks, ThatAreDestroyedWithoutCloseAreNamed)
             const std::string& text = told[static_cast<std::size_t>(rank)];
             if (rank == victim) continue;
             EXPECT_NE(text.find("rank " + std::to_string(victim) + " left"), std::string::npos) << text;
-            EXPECT_NE(text.find("step " + std::to_string(steps_before)), std::string::npos) << text;
+            const bool earlier = // the ended step, that nobody had published
+                under_way(GetParam()) > 0 &&
+                text.find("step " + std::to_string(steps_before - 1)) != std::string::npos;
+            EXPECT_TRUE(earlier || text.find("step " + std::to_string(steps_before)) != std::string::npos)
+                << text;
         }
         expect_gone_on_from();
         victim = (victim + 1) % ranks;
@@ -148,6 +155,7 @@ TEST_P(LostRanks, ThatAreKilledAreNamed)
 // Where all ranks leave without close, each at its own time, every step that all have ended is there.
 TEST_P(LostRanks, HarmNoStepThatTheyHaveEnded)
 {
+    if (under_way(GetParam()) > 0) GTEST_SKIP() << "others may be told while they publish the last one";
     run_ranks(ranks, [&](std::shared_ptr<Communicator> communicator) {
         Writer writer(location, options_of(GetParam()), communicator);
         for (std::uint64_t step = 0; step < steps_before; ++step) {
@@ -159,6 +167,7 @@ TEST_P(LostRanks, HarmNoStepThatTheyHaveEnded)
 }
 
 INSTANTIATE_TEST_SUITE_P(Layouts, LostRanks, ::testing::ValuesIn(few_designs), name_of_design);
+INSTANTIATE_TEST_SUITE_P(BesideTheProgram, LostRanks, ::testing::ValuesIn(async_designs), name_of_design);
 
 } // namespace
 } // namespace stepstore::steps::testing

@@ -21,6 +21,7 @@ struct Design {
     Objects objects;
     StepMode step_mode = StepMode::extend;
     bool aggregated = false; // two ranks have one that stores for both
+    bool async = false;      // beside the program (WriterOptions::async_write)
 };
 
 inline std::string name_of(const Design& design)
@@ -29,6 +30,7 @@ inline std::string name_of(const Design& design)
     if (design.objects != Objects::single) name += "-" + std::string(steps::name_of(design.objects));
     if (design.step_mode != StepMode::extend) name += "-" + std::string(steps::name_of(design.step_mode));
     if (design.aggregated) name += "-aggregated";
+    if (design.async) name += "-async";
     return name;
 }
 
@@ -55,6 +57,7 @@ inline WriterOptions options_of(const Design& design)
     options.targets = 4;
     if (design.objects == Objects::per_machine) options.ranks_per_object = 2; // as if of several machines
     if (design.aggregated) options.ranks_per_aggregator = 2;
+    options.async_write = design.async;
     if (design.layout == "array-aligned" || design.layout == "array-adaptive") options.chunk_size = 4096;
     return options;
 }
@@ -90,6 +93,9 @@ inline const std::map<std::string, Design> designs = [] {
         const bool alike = design.aggregated &&
                            (design.objects == Objects::per_step || design.objects == Objects::per_writer);
         if (is_accepted(design) && !alike) all[name_of(design)] = design;
+        Design async = design;
+        async.async = true;
+        if (is_accepted(async) && design.objects == Objects::single) all[name_of(async)] = async;
     });
     return all;
 }();
@@ -97,7 +103,16 @@ inline const std::map<std::string, Design> designs = [] {
 inline const std::vector<std::string> all_designs = [] {
     std::vector<std::string> names;
     for (const auto& [name, design] : designs)
-        if (design.step_mode == StepMode::extend || !stepstore::testing::on_rados()) names.push_back(name);
+        if (!design.async && (design.step_mode == StepMode::extend || !stepstore::testing::on_rados()))
+            names.push_back(name);
+    return names;
+}();
+
+// That write beside the program: of each layout, with and without ranks that wait for one another.
+inline const std::vector<std::string> async_designs = [] {
+    std::vector<std::string> names;
+    for (const auto& [name, design] : designs)
+        if (design.async) names.push_back(name);
     return names;
 }();
 
@@ -105,7 +120,8 @@ inline const std::vector<std::string> all_designs = [] {
 inline const std::vector<std::string> few_designs = [] {
     std::vector<std::string> names;
     for (const auto& [name, design] : designs)
-        if (design.step_mode == StepMode::extend || name == "array-aligned-snapshot") names.push_back(name);
+        if (!design.async && (design.step_mode == StepMode::extend || name == "array-aligned-snapshot"))
+            names.push_back(name);
     return names;
 }();
 
@@ -115,6 +131,12 @@ inline bool ranks_wait(const std::string& name)
     const Design& design = designs.at(name);
     return design.layout == "array" || design.layout == "posix" || design.step_mode == StepMode::snapshot ||
            design.aggregated;
+}
+
+// How many of the ended steps need not be there, if nobody closes: the last one, as long as it is on its way.
+inline std::uint64_t under_way(const std::string& name)
+{
+    return designs.at(name).async ? 1 : 0;
 }
 
 inline std::string name_of_design(const ::testing::TestParamInfo<std::string>& info)

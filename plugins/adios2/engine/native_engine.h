@@ -52,10 +52,13 @@ public:
     {
         translated([&] { opened_.reader().perform_gets(); });
     }
-    void PerformDataWrite() override { PerformPuts(); }
+    void PerformDataWrite() override
+    {
+        translated([&] { opened_.writer().write_puts(); });
+    }
     void Flush(const int) override
     {
-        if (opened_.writing()) PerformPuts();
+        if (opened_.writing()) PerformDataWrite();
     }
 
     void NotifyEngineAttribute(std::string name, adios2::DataType) noexcept override

@@ -15,7 +15,6 @@ constexpr OtherParameter others[] = {
     {"AggregationType", {}},
     {"AggregatorRatio", {}},
     {"AsyncOpen", {}},
-    {"AsyncWrite", {}},
     {"BufferChunkSize", {}},
     {"BufferGrowthFactor", {}},
     {"BufferVType", {}},

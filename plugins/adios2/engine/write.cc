@@ -150,6 +150,11 @@ void WriteAdapter::perform_puts()
     if (writer_.in_step()) writer_.perform_puts();
 }
 
+void WriteAdapter::write_puts()
+{
+    if (writer_.in_step()) writer_.write_puts();
+}
+
 void WriteAdapter::close()
 {
     // Where all is one step, a rank that put nothing still has a part in that of the others.

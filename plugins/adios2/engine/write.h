@@ -22,6 +22,7 @@ public:
     void end_step();
     std::size_t current_step() const;
     void perform_puts();
+    void write_puts(); // with AsyncWrite beside the program
     AttributeWatch& attributes() { return attributes_; }
     void close();
 

@@ -17,6 +17,7 @@ void each_cost(Costs& a, const Costs& b, Each&& each)
     each(a.broadcast, b.broadcast);
     each(a.install, b.install);
     each(a.wait, b.wait);
+    each(a.hidden, b.hidden);
     each(a.data, b.data);
     each(a.statistics, b.statistics);
     each(a.metadata_bytes, b.metadata_bytes);
@@ -49,6 +50,7 @@ void each_told(Each&& each)
     each("broadcast_seconds", [](const Costs& costs) { return costs.broadcast; });
     each("install_seconds", [](const Costs& costs) { return costs.install; });
     each("wait_seconds", [](const Costs& costs) { return costs.wait; });
+    each("hidden_seconds", [](const Costs& costs) { return costs.hidden; });
     each("data_seconds", [](const Costs& costs) { return costs.data; });
     each("statistics_seconds", [](const Costs& costs) { return costs.statistics; });
     each("metadata_bytes", [](const Costs& costs) { return costs.metadata_bytes; });

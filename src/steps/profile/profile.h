@@ -19,10 +19,13 @@ struct Costs {
     // Of store, on rank 0: the container's snapshot and its entry (StepMode::snapshot).
     double snapshot = 0;
     // Acquisition: from storage to every reader rank (readers).
-    double read = 0;       // of it: fetching the metadata (rank 0 with delegated reads)
-    double broadcast = 0;  // of it: handing them to the other ranks, waiting for rank 0 included
-    double install = 0;    // of it: making them ready for use
-    double wait = 0;       // polling for a step that was not there; no part of acquisition
+    double read = 0;      // of it: fetching the metadata (rank 0 with delegated reads)
+    double broadcast = 0; // of it: handing them to the other ranks, waiting for rank 0 included
+    double install = 0;   // of it: making them ready for use
+    // Polling for a step that was not there, no part of acquisition (readers). Waiting for what is at work
+    // beside the program (writers, async_write).
+    double wait = 0;
+    double hidden = 0;     // of data and store: beside the program, which did not wait for it (writers)
     double data = 0;       // data blocks: putting or getting them
     double statistics = 0; // min/max (writers)
     std::uint64_t metadata_bytes = 0;
@@ -52,7 +55,7 @@ public:
     const std::vector<Row>& rows() const { return rows_; }
     // {"rank":0,"steps":..,"stabilisation_seconds":..,"encode_seconds":..,"store_seconds":..,
     //  "snapshot_seconds":..,"acquisition_seconds":..,"read_seconds":..,
-    //  "broadcast_seconds":..,"install_seconds":..,"wait_seconds":..,"data_seconds":..,
+    //  "broadcast_seconds":..,"install_seconds":..,"wait_seconds":..,"hidden_seconds":..,"data_seconds":..,
     //  "statistics_seconds":..,"metadata_bytes":..,"metadata_requests":..,"data_bytes":..,"data_requests":..,
     //  "rows":{"step":[first of each row],"steps":[..],"stabilisation_seconds":[..], ... as above}}
     // Of rows, what is 0 in all of them is left out.

@@ -50,6 +50,13 @@ constexpr std::array on_off = {
     Choice<bool>{"1", true},      Choice<bool>{"0", false},
 };
 
+constexpr std::array async_writes = {
+    // as BP5 has them; its ways to write beside the program are one here
+    Choice<bool>{"off", false},  Choice<bool>{"on", true},    Choice<bool>{"false", false},
+    Choice<bool>{"true", true},  Choice<bool>{"sync", false}, Choice<bool>{"guided", true},
+    Choice<bool>{"naive", true}, Choice<bool>{"auto", true},
+};
+
 template <class Choices>
 std::vector<std::string> all_names(const Choices& choices)
 {
@@ -179,6 +186,7 @@ const std::vector<Setter<WriterOptions>>& writer_setters()
         {"StatsLevel", [](O& o, V n, V v) { o.statistics = size_value(n, v, 0) > 0; }},
         {"Profile", [](O& o, V n, V v) { o.profile = chosen(n, v, on_off); }},
         {"MinDeferredSize", [](O& o, V n, V v) { o.min_deferred_size = size_value(n, v, 0); }},
+        {"AsyncWrite", [](O& o, V n, V v) { o.async_write = chosen(n, v, async_writes); }},
         {"Compression", [](O& o, V n, V v) { o.compression.method = compression_value(n, v); }},
         {"CompressionLevel",
          [](O& o, V n, V v) {

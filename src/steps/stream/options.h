@@ -59,6 +59,9 @@ struct WriterOptions {
     // Blocks below this many bytes are copied when they are put, and written together. Larger ones go from
     // the user's memory. The default is that of ADIOS2's BP5.
     std::uint64_t min_deferred_size = 4 << 20;
+    // A step's data is written, and the step published, beside the program's computation: write/writer.h. All
+    // that is put in a step is copied, and kept until it is written: as much memory as the step has bytes.
+    bool async_write = false;
     Compression compression;                                          // of the data blocks
     CompressionMethod metadata_compression = CompressionMethod::none; // of the metadata: none or zstd
     // Appends to a stream that is there instead of replacing it; where there is none, it is made. Steps,
@@ -78,7 +81,7 @@ struct WriterOptions {
 
     // Sets one by its name, in upper or lower case. Names: Layout, Objects, RanksPerObject,
     // RanksPerAggregator, Steps, ChunkSize, ObjectClass, DataChunkSize, DataObjectClass, StatsLevel (0;
-    // more: 1), Profile (on, off), MinDeferredSize, Compression (none, zstd, blosc2-lz4, blosc2-zstd),
+    // more: 1), Profile (on, off), MinDeferredSize, AsyncWrite (BP5's values), Compression (none, zstd, blosc2-lz4, blosc2-zstd),
     // CompressionLevel, MetadataCompression (none, zstd), Durability, Targets, AppendAfterSteps,
     // WriterTimeoutSecs. Sizes take k, M, G (powers of 1,024). False: there is no such name. -DER_INVAL: a
     // bad value; the message lists the valid ones.

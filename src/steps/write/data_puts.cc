@@ -28,21 +28,20 @@ void DataPuts::clear()
 {
     waiting_.clear();
     elements_.clear();
-    copies_.clear();
-    spans_.clear();
+    staged_.clear();
     sums_.clear();
 }
 
 std::span<std::byte> DataPuts::span_element(std::uint32_t entry, std::size_t size)
 {
-    const std::span<std::byte> memory = spans_.zeros(size);
+    const std::span<std::byte> memory = staged_.spans.zeros(size);
     elements_.push_back({memory.data(), entry});
     return memory;
 }
 
 std::span<std::byte> DataPuts::span(Block block)
 {
-    const std::span<std::byte> memory = spans_.zeros(block.bytes);
+    const std::span<std::byte> memory = staged_.spans.zeros(block.bytes);
     block.memory = memory.data();
     waiting_.push_back({block, Source::span});
     return memory;
@@ -80,13 +79,25 @@ void DataPuts::settle(Waiting& one, Encoder& encoder, Profile& profile)
         const Codec codec =
             block.through != nullptr ? block.through->codec() : codec_of(block.compression.method);
         one.source = Source::copied;
-        block.memory = copies_.copy(*stored);
+        block.memory = staged_.copies.copy(*stored);
         block.bytes = stored->size();
         block.at = encoder.place(block.entry, block.bytes, codec, checksum(*stored));
     } else {
         block.at = encoder.place(block.entry, block.bytes, Codec::none, 0);
     }
     block.to_place = false;
+}
+
+void DataPuts::take_copy(Waiting& one)
+{
+    one.block.memory = staged_.copies.copy({one.block.memory, one.block.bytes});
+    one.source = Source::copied;
+}
+
+// Then they are written, and their memory is used again.
+bool DataPuts::copies_are_full() const
+{
+    return !keeps_memory_ && staged_.copies.used() >= most_copied;
 }
 
 void DataPuts::copy(const Block& block, Encoder& encoder, DataWriter& data, Profile& profile)
@@ -96,12 +107,9 @@ void DataPuts::copy(const Block& block, Encoder& encoder, DataWriter& data, Prof
         measure({&now, 1}, encoder, profile);
         settle(now, encoder, profile);
     }
-    if (now.source == Source::program) {
-        now.block.memory = copies_.copy({block.memory, block.bytes});
-        now.source = Source::copied;
-    }
+    if (now.source == Source::program) take_copy(now);
     waiting_.push_back(now);
-    if (copies_.used() >= most_copied) write_copies(encoder, data, profile);
+    if (copies_are_full()) write_copies(encoder, data, profile);
 }
 
 void DataPuts::put_now(const Block& block, Encoder& encoder, DataWriter& data, Profile& profile)
@@ -111,7 +119,7 @@ void DataPuts::put_now(const Block& block, Encoder& encoder, DataWriter& data, P
     settle(now, encoder, profile);
     if (now.source == Source::program) return write({&now, 1}, data, profile);
     waiting_.push_back(now);
-    if (copies_.used() >= most_copied) write_copies(encoder, data, profile);
+    if (copies_are_full()) write_copies(encoder, data, profile);
 }
 
 void DataPuts::write_copies(Encoder& encoder, DataWriter& data, Profile& profile)
@@ -121,7 +129,7 @@ void DataPuts::write_copies(Encoder& encoder, DataWriter& data, Profile& profile
     measure(copies, encoder, profile);
     write(copies, data, profile);
     waiting_.erase(copies.begin(), copies.end());
-    copies_.clear();
+    staged_.copies.clear();
 }
 
 void DataPuts::perform(bool spans, Encoder& encoder, DataWriter& data, Profile& profile)
@@ -132,7 +140,7 @@ void DataPuts::perform(bool spans, Encoder& encoder, DataWriter& data, Profile& 
         elements_.clear();
     }
     if (!waiting_.empty()) perform_waiting(spans, encoder, data, profile);
-    if (spans) spans_.clear();
+    if (spans && !keeps_memory_) staged_.spans.clear();
 }
 
 // What is copied already goes first, so that the memory of copies is free again whenever it is full.
@@ -149,7 +157,7 @@ void DataPuts::perform_waiting(bool spans, Encoder& encoder, DataWriter& data, P
     const auto write_up_to = [&](std::size_t end) {
         write(due.subspan(written, end - written), data, profile);
         written = end;
-        copies_.clear();
+        if (!keeps_memory_) staged_.copies.clear();
     };
     const auto forget_written = [&] {
         waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(written));
@@ -157,7 +165,8 @@ void DataPuts::perform_waiting(bool spans, Encoder& encoder, DataWriter& data, P
     try {
         for (auto i = static_cast<std::size_t>(first_other - due.begin()); i < due.size(); ++i) {
             settle(due[i], encoder, profile);
-            if (copies_.used() >= most_copied) write_up_to(i + 1);
+            if (keeps_memory_ && due[i].source == Source::program) take_copy(due[i]);
+            if (copies_are_full()) write_up_to(i + 1);
         }
         write_up_to(due.size());
     } catch (...) { // what is left can be tried again

@@ -11,7 +11,19 @@
 #include "steps/profile/profile.h"
 #include "steps/write/staging.h"
 
+#include <utility>
+
 namespace stepstore::steps {
+
+// Of the blocks of a step: copies of them, and spans.
+struct StagedMemory {
+    Staging copies, spans;
+    void clear()
+    {
+        copies.clear();
+        spans.clear();
+    }
+};
 
 class DataPuts {
 public:
@@ -31,6 +43,15 @@ public:
     void keep_sums() { keeps_sums_ = true; }
     // nullptr: they are not kept.
     DataSums* sums() { return keeps_sums_ ? &sums_ : nullptr; }
+    // From now on all that perform() writes is in memory of ours, which stays until hand_over(). Nothing is
+    // written before perform(), so that memory grows with the step.
+    void keep_memory() { keeps_memory_ = true; }
+    // Swaps it for other memory, which is free; spans that the program still fills stay.
+    void hand_over(StagedMemory& to)
+    {
+        std::swap(to.copies, staged_.copies);
+        if (waiting_.empty() && elements_.empty()) std::swap(to.spans, staged_.spans);
+    }
     void clear();
     // Its memory must stay until perform().
     void defer(const Block& block) { waiting_.push_back({block, Source::program}); }
@@ -57,6 +78,8 @@ private:
     };
     static void measure(std::span<Waiting> blocks, Encoder& encoder, Profile& profile);
     void settle(Waiting& one, Encoder& encoder, Profile& profile);
+    void take_copy(Waiting& one);
+    bool copies_are_full() const;
     std::optional<Bytes> packed(const Block& block, const Encoder& encoder);
     void perform_waiting(bool spans, Encoder& encoder, DataWriter& data, Profile& profile);
     void write_copies(Encoder& encoder, DataWriter& data, Profile& profile);
@@ -65,8 +88,8 @@ private:
     Compressor compressor_;
     std::vector<Waiting> waiting_;
     std::vector<Element> elements_; // spans
-    Staging copies_;
-    Staging spans_;
+    StagedMemory staged_;
+    bool keeps_memory_ = false;
     std::vector<Range> ranges_;
     std::vector<Bytes> memory_;
     bool keeps_sums_ = false;

@@ -120,6 +120,12 @@ void Writer::perform_puts()
     impl_->perform_puts(false);
 }
 
+void Writer::write_puts()
+{
+    impl_->require_step("write_puts");
+    impl_->write_puts(false);
+}
+
 void Writer::end_part()
 {
     impl_->end_part();

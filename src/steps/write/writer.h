@@ -13,6 +13,12 @@
 // One writer at a time writes a stream, from opening until close(), or until rank 0's Writer is destroyed or
 // its process dies. Another one gets -DER_BUSY, with a message that names this one.
 //
+// With WriterOptions::async_write end_step returns when it has a copy of all that was put, and the metadata.
+// The rest is done beside the program (write/beside.h), or by the next begin_step or close where the ranks
+// exchange something in the step; these are then collective. begin_step and close wait until this rank's part
+// is published, and throw what end_step would. Of a step that no begin_step or close has waited for nothing is
+// promised, but that it is whole or not there.
+//
 // After an Error from end_step that step is lost, and only close() is allowed. It ends the stream after the
 // last whole step. The other ranks get the error from end_step or close(). A rank that has ended steps which
 // are not kept gets an error from close() in any case. The others do not wait for a rank
@@ -49,7 +55,9 @@ public:
     // appended to.
     Writer(const std::string& location, const WriterOptions& options,
            std::shared_ptr<Communicator> communicator);
-    ~Writer(); // without close(): the stream stays, not marked as ended; a step that was begun is dropped
+    // Without close(): the stream stays, not marked as ended; a step that was begun is dropped. What is at
+    // work beside the program is waited for.
+    ~Writer();
     Writer(Writer&&) noexcept;
     Writer& operator=(Writer&&) noexcept;
 
@@ -58,7 +66,8 @@ public:
     void agree(std::vector<Claim> claims);
 
     // The number of the step that begins, from 0 (appending: from the number of steps that were kept).
-    // -DER_INVAL: a step is open already, or the writer is closed.
+    // -DER_INVAL: a step is open already, or the writer is closed. With async_write also the errors of the
+    // end_step before.
     std::uint64_t begin_step();
     bool in_step() const;
 
@@ -109,12 +118,16 @@ public:
     void attribute(std::string_view name, std::span<const std::string> values, bool array = false);
     void attribute(const Attribute& attribute); // with as many bytes or strings as its type and count say
 
-    // Writes what was deferred to the data objects; not collective.
+    // Writes what was deferred to the data objects (with WriterOptions::async_write: copies it); not
+    // collective.
     void perform_puts();
-    // Writes everything that was put so far, spans too, and the program's memory is free again. The step
+    // The same, and with async_write all that was put so far is written, beside the program. It first waits
+    // for what was put before the last call.
+    void write_puts();
     // stays open. Not collective. After an Error from it the step is lost: end_step gives that Error.
     void end_part();
-    // Writes the rest and publishes this rank's part of the step. -DER_INVAL: another rank has put a variable
+    // Writes the rest and publishes this rank's part of the step, with async_write beside the program.
+    // -DER_INVAL: another rank has put a variable
     // of the same name with another type or shape. -DER_CANCELED: another rank has failed, left or died.
     void end_step();
     // The same. First shape_now is asked for the shape of each array that this rank has put with one: it

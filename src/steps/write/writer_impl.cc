@@ -60,6 +60,10 @@ Writer::Impl::Impl(const std::string& location, const WriterOptions& wanted,
             layout = std::make_unique<SnapshotWriter>(std::move(layout), *container, context, *communicator,
                                                       watch.get(), profile);
         data = how.data->writer(context, rank);
+        if (options.async_write) {
+            beside = std::make_unique<Beside>(*data);
+            puts.keep_memory();
+        }
         if (!how.data->checks_itself && !capabilities_of(pool->location()).verifies_cells) puts.keep_sums();
         chunk = how.data->in_chunks ? opened.record.data_chunk_size : 1;
         side = container->key_value(opened.record.side);
@@ -80,7 +84,16 @@ Writer::Impl::Impl(const std::string& location, const WriterOptions& wanted,
 
 Writer::Impl::~Impl()
 {
-    if (watch && !closed) watch->leave(steps);
+    if (!watch || closed) return;
+    std::uint64_t whole = steps;
+    if (decided) {
+        try {
+            beside->wait(profile);
+        } catch (const std::exception&) { // nobody is left to be told, but the other ranks
+        }
+        if (!decided->published) whole = decided->step;
+    }
+    watch->leave(whole);
 }
 
 void Writer::Impl::require_open() const
@@ -104,6 +117,7 @@ std::uint64_t Writer::Impl::begin_step()
     if (in_step)
         throw Error(-DER_INVAL, "step " + std::to_string(steps) + " of " + opened.location.text() +
                                     " is open already: end it first");
+    wait_for_step();
     // After a step of at least a chunk the next begins at a chunk's start: large blocks then cross as few
     // boundaries as possible.
     if (encoder->data_length() >= chunk) data_end = (data_end + chunk - 1) / chunk * chunk;
@@ -201,7 +215,10 @@ void Writer::Impl::put_other(VariableId id, const BlockGeometry& block, const vo
 void Writer::Impl::put_block(const DataPuts::Block& block, VariableId id, Mode mode)
 {
     if (block.bytes == 0) return;
-    const bool copy = block.bytes < (mode == Mode::sync ? written_at_once_from : options.min_deferred_size);
+    const std::uint64_t copied_below = mode == Mode::deferred ? options.min_deferred_size
+                                       : beside               ? UINT64_MAX
+                                                              : written_at_once_from;
+    const bool copy = block.bytes < copied_below;
     if (mode == Mode::deferred && !copy) return puts.defer(block);
     try {
         if (copy)
@@ -248,14 +265,34 @@ void Writer::Impl::put_value(VariableId id, const void* value, std::string_view 
     encoder->add_value(id, value);
 }
 
-void Writer::Impl::perform_puts(bool spans)
+// Of the open step: a failure names it.
+void Writer::Impl::name_data(FunctionRef<void()> work)
 {
     try {
-        puts.perform(spans, *encoder, *data, profile);
+        work();
     } catch (const Error& error) {
         throw Error(error.code(), "the data of step " + std::to_string(steps) + ", rank " +
                                       std::to_string(communicator->rank()) + " of " + opened.location.text() +
                                       " is not stored: " + error.what());
+    }
+}
+
+void Writer::Impl::perform_puts(bool spans)
+{
+    name_data(
+        [&] { puts.perform(spans, *encoder, beside ? static_cast<DataWriter&>(*beside) : *data, profile); });
+}
+
+void Writer::Impl::write_puts(bool spans)
+{
+    perform_puts(spans);
+    if (!beside) return;
+    try {
+        name_data([&] { beside->wait(profile); }); // of what was put before
+        beside->start(puts, {});
+    } catch (...) {
+        lost = std::current_exception();
+        throw;
     }
 }
 
@@ -264,102 +301,12 @@ void Writer::Impl::end_part()
     require_step("end_part");
     if (lost != nullptr) std::rethrow_exception(lost);
     try {
-        perform_puts(true);
+        write_puts(true);
     } catch (...) {
         lost = std::current_exception(); // the memory of what is left is not ours any more
         throw;
     }
     in_use.clear();
-}
-
-// In a handler: tells the others why. In some layouts they wait for this rank's metadata.
-void Writer::Impl::give_up()
-{
-    if (watch) watch->give_up(steps, failure_of(std::current_exception()).message);
-    if (!layout->collective()) return;
-    try {
-        layout->abandon(steps);
-    } catch (const Error&) { // the first error is the one to tell
-    }
-}
-
-Bytes Writer::Impl::prepare_metadata(const ShapeNow* shape_now)
-{
-    if (lost != nullptr) std::rethrow_exception(lost);
-    if (watch) watch->look(steps);
-    if (lease != nullptr) require_held(*lease, opened.location.text());
-    perform_puts(true);
-    {
-        const Stopwatch time(profile.data, "stepstore.data");
-        data->make_durable();
-    }
-    const Stopwatch time(profile.encode, "stepstore.stabilisation.encode");
-    if (shape_now != nullptr) encoder->reshape(steps, *shape_now);
-    return encoder->finish(steps, puts.sums());
-}
-
-// What must be there before the metadata.
-void Writer::Impl::store_copies()
-{
-    if (agreement) {
-        const std::uint64_t requests = agreement->requests();
-        agreement->settle(steps, encoder->new_claims());
-        profile.metadata_requests += agreement->requests() - requests;
-    }
-    for (const Encoder::Copy& copy : encoder->copies()) {
-        if (!layout->store_copy(copy.metadata)) side->put(copy.key, copy.metadata);
-        profile.metadata_bytes += copy.metadata.size();
-        ++profile.metadata_requests;
-    }
-}
-
-void Writer::Impl::store_metadata(Bytes metadata)
-{
-    const std::uint64_t requests = layout->requests();
-    try {
-        layout->store(steps, metadata);
-        // It may have stood still meanwhile, and the next writer may not have seen this step.
-        if (lease != nullptr) require_surely_held(*lease, opened.location.text());
-    } catch (const Error& error) {
-        if (!watch) throw;
-        if (error.code() != -DER_CANCELED) {
-            watch->give_up(steps, error.what());
-            throw;
-        }
-        const std::string reason = watch->reason(steps);
-        const std::string text = error.what();
-        throw Error(error.code(), reason.empty() || text == reason ? text : text + ". There: " + reason);
-    }
-    profile.metadata_bytes += metadata.size();
-    profile.metadata_requests += layout->requests() - requests;
-}
-
-void Writer::Impl::end_step(const ShapeNow* shape_now)
-{
-    require_step("end_step");
-    in_step = false;
-    failed = true; // until all is done
-    Bytes metadata;
-    try {
-        metadata = prepare_metadata(shape_now);
-    } catch (...) {
-        give_up();
-        throw;
-    }
-    {
-        const Stopwatch time(profile.store, "stepstore.stabilisation.store");
-        try {
-            store_copies();
-        } catch (...) {
-            give_up();
-            throw;
-        }
-        store_metadata(metadata);
-        announce();
-    }
-    data_end += encoder->data_length();
-    failed = false;
-    profile.end_step(steps++);
 }
 
 void Writer::Impl::mark_closed(std::uint64_t whole_steps)
@@ -382,12 +329,11 @@ void Writer::Impl::close()
 {
     if (closed) return;
     std::exception_ptr failure;
-    if (in_step) {
-        try {
-            end_step(nullptr);
-        } catch (...) {
-            failure = std::current_exception();
-        }
+    try {
+        if (in_step) end_step(nullptr);
+        wait_for_step();
+    } catch (...) {
+        failure = std::current_exception();
     }
     try {
         close_together(failure);

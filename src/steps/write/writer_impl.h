@@ -9,6 +9,7 @@
 #include "steps/profile/profile.h"
 #include "steps/profile/profile_record.h"
 #include "steps/write/agreement.h"
+#include "steps/write/beside.h"
 #include "steps/write/data_puts.h"
 #include "steps/write/group_watch.h"
 #include "steps/write/opening.h"
@@ -29,6 +30,7 @@ public:
     std::span<std::byte> put_span(VariableId id, DimsView shape, DimsView start, DimsView count);
     void put_value(VariableId id, const void* value, std::string_view text, bool is_text);
     void perform_puts(bool spans);
+    void write_puts(bool spans); // with async_write beside the program
     void end_part();
     using ShapeNow = FunctionRef<DimsView(VariableId)>;
     void end_step(const ShapeNow* shape_now); // nullptr: those of the puts
@@ -71,14 +73,26 @@ public:
     std::uint64_t steps = 0;
     std::uint64_t data_end = 0; // of this rank's data, bytes
     std::uint64_t chunk = 1;    // of the data, bytes
+    // The step that end_step has decided on, until it is published.
+    struct Decided {
+        std::uint64_t step = 0;
+        Bytes metadata; // the encoder's, until the next step begins
+        std::vector<Claim> claims;
+        bool storing = false;   // its metadata
+        bool published = false; // this rank's part
+    };
+    std::optional<Decided> decided;
+    std::unique_ptr<Beside> beside; // with async_write; last: its end waits for its work
 
 private:
     std::uint64_t check_block(VariableId id, DimsView shape, DimsView start, DimsView count);
     DataPuts::Block add_block(VariableId id, DimsView shape, DimsView start, DimsView count,
                               std::uint64_t number, const void* memory);
-    Bytes prepare_metadata(const ShapeNow* shape_now);
-    void store_copies();
-    void store_metadata(Bytes metadata);
+    void decide(const ShapeNow* shape_now);
+    void publish(Costs& costs);
+    void arrive();
+    void wait_for_step();
+    void name_data(FunctionRef<void()> work);
     void close_together(const std::exception_ptr& failure);
     void mark_closed(std::uint64_t whole_steps);
     void announce() const
@@ -94,7 +108,8 @@ private:
     bool changes(VariableId id) const { return !stores_as_is && is_changed(id); }
     bool is_changed(VariableId id) const;
     std::string name_of_put(const Variable& variable) const;
-    void give_up();
+    void give_up(std::uint64_t step);
+    [[noreturn]] void give_up(const Decided& one);
 };
 
 } // namespace stepstore::steps
