@@ -26,6 +26,7 @@ struct Options {
     std::string name = "steps";
     std::uint64_t bytes = 1 << 20; // of a rank and step, in two variables
     std::uint64_t steps = 10;
+    double compute = 0; // seconds after each step that is written
 };
 
 // Ends the program for wrong usage (status 2) and for --help.
@@ -45,6 +46,10 @@ Options parse_options(int argc, char** argv)
     line.bytes("bytes", "bytes of a rank in one step, a multiple of 16, also with k or M (default: 1M)",
                options.bytes);
     line.number("steps", "number of steps (default: 10)", options.steps);
+    line.seconds(
+        "compute",
+        "write: compute after each step, for so long if the processor does nothing else (default: 0)",
+        options.compute);
     line.example("Write a BP5 stream on two ranks",
                  "mpirun -n 2 stepstore-bench-steps write --name out.bp --steps 20");
     line.example("Read it", "mpirun -n 2 stepstore-bench-steps read --name out.bp --steps 20");
@@ -64,7 +69,36 @@ struct Times {
     double open = 0;
     double steps = 0; // the rest, Close included
     double close = 0;
+    double calls = 0; // of ADIOS2, from the first BeginStep on
     std::uint64_t count = 0;
+};
+
+// A simulation's work between two steps: the same in each, however long it takes then.
+class Computation {
+public:
+    explicit Computation(double seconds)
+    {
+        if (seconds <= 0) return;
+        const double begin = MPI_Wtime();
+        std::uint64_t turns = 0;
+        for (; MPI_Wtime() < begin + seconds; ++turns)
+            turn();
+        turns_ = turns;
+    }
+    void run()
+    {
+        for (std::uint64_t i = 0; i < turns_; ++i)
+            turn();
+    }
+
+private:
+    void turn() // some microseconds, in the processor's first cache
+    {
+        for (double& cell : cells_)
+            cell = cell * 0.999 + 0.5 / (cell + 1);
+    }
+    std::vector<double> cells_ = std::vector<double>(1024, 1.5);
+    std::uint64_t turns_ = 0;
 };
 
 class Run {
@@ -92,17 +126,23 @@ public:
         Times times;
         adios2::Variable<double> fields[] = {io_.DefineVariable<double>("U", shape_, start_, count_),
                                              io_.DefineVariable<double>("V", shape_, start_, count_)};
+        Computation computation(options_.compute);
+        MPI_Barrier(MPI_COMM_WORLD);
         const double begin = now();
         auto engine = io_.Open(options_.name, adios2::Mode::Write);
         const double opened = now();
         for (; times.count < options_.steps; ++times.count) {
             field_.front() = field_.back() = mark(times.count);
+            const double begins = now();
             engine.BeginStep();
             for (auto& field : fields)
                 engine.Put(field, field_.data());
             engine.EndStep();
+            times.calls += now() - begins;
+            computation.run();
         }
         close(engine, times);
+        times.calls += times.close;
         times.open = opened - begin;
         times.steps = now() - opened;
         return times;
@@ -204,18 +244,19 @@ void run(const Options& options)
     const Times mine = options.task == Task::write  ? run.write()
                        : options.task == Task::read ? run.read()
                                                     : run.last();
-    const double local[] = {mine.open, mine.steps, mine.close};
-    double slowest[3];
+    const double local[] = {mine.open, mine.steps, mine.close, mine.calls};
+    double slowest[4];
     int rank = 0, ranks = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    MPI_Reduce(local, slowest, 3, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+    MPI_Reduce(local, slowest, 4, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
     if (rank != 0) return;
     const double bytes =
         static_cast<double>(options.bytes) * static_cast<double>(mine.count) * static_cast<double>(ranks);
     std::printf("{\"open_seconds\": %.9f, \"steps_seconds\": %.9f, \"close_seconds\": %.9f, \"steps\": %llu, "
-                "\"bytes\": %.0f}\n",
-                slowest[0], slowest[1], slowest[2], static_cast<unsigned long long>(mine.count), bytes);
+                "\"bytes\": %.0f, \"calls_seconds\": %.9f}\n",
+                slowest[0], slowest[1], slowest[2], static_cast<unsigned long long>(mine.count), bytes,
+                slowest[3]);
 }
 
 } // namespace

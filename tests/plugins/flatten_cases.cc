@@ -122,6 +122,8 @@ CASE(flattened_steps)
         write_flattened({{"Layout", layout}, {"Compression", "zstd"}});
         read_flattened();
     }
+    write_flattened({{"AsyncWrite", "on"}});
+    read_flattened();
 }
 
 } // namespace

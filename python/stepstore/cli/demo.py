@@ -35,12 +35,15 @@ def simulation(
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace a stream that this demonstration did not make.")
     ] = False,
+    async_write: Annotated[
+        bool, typer.Option("--async-write", help="Write the steps beside the computation (AsyncWrite).")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Run a small simulation in NumPy that writes its steps. It needs no compiler and no MPI."""
     from stepstore.demos.simulation import Settings, run
 
-    settings = Settings(location, size, steps, iterations, pause, replace)
+    settings = Settings(location, size, steps, iterations, pause, replace, async_write)
     found = run(settings, (lambda line: None) if as_json else show)
     if as_json:
         emit_json(found)

@@ -422,8 +422,9 @@ def _dims(dims: Any) -> str:
 
 
 # ---- the profile
+_BESIDE = ("hidden",)  # with AsyncWrite alone
 _PARTS = {
-    "writers": ("stabilisation", "encode", "store", "snapshot", "data", "statistics"),
+    "writers": ("stabilisation", "encode", "store", "snapshot", "data", "statistics", *_BESIDE),
     "readers": ("acquisition", "read", "broadcast", "install", "data", "wait"),
 }
 _SIZES = (
@@ -473,13 +474,18 @@ def _a_step(name: str, count: float) -> str:
 
 
 def _cost_table(first: str, side: str, costs: list[tuple[int, dict[str, Any]]]) -> Any:
+    parts = [
+        part
+        for part in _PARTS[side]
+        if part not in _BESIDE or any(cost.get(f"{part}_seconds") for _, cost in costs)
+    ]
     rows = []
     for number, cost in costs:
         steps_done = max(cost["steps"], 1)
-        times = (human_time(cost.get(f"{part}_seconds", 0) / steps_done) for part in _PARTS[side])
+        times = (human_time(cost.get(f"{part}_seconds", 0) / steps_done) for part in parts)
         sizes = (_a_step(name, cost[name] / steps_done) for name, _ in _SIZES)
         rows.append((number, cost["steps"], *times, *sizes))
-    titles = (first, "STEPS", *(part.upper() for part in _PARTS[side]), *(title for _, title in _SIZES))
+    titles = (first, "STEPS", *(part.upper() for part in parts), *(title for _, title in _SIZES))
     return table([(title, "right") for title in titles], rows)
 
 

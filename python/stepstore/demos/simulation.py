@@ -35,6 +35,7 @@ class Settings:
     iterations: int = 20  # of the equations between two steps, at least 1
     pause: float = 0.0  # seconds between two steps, for those who want to watch
     replace: bool = False  # also a stream that is not of this demonstration
+    async_write: bool = False  # the steps' data beside the computation
 
 
 def run(settings: Settings, say: Say) -> dict[str, Any]:
@@ -53,12 +54,16 @@ def run(settings: Settings, say: Say) -> dict[str, Any]:
         f"{human_time(time.perf_counter() - began)}")  # fmt: skip
     _compare(settings, u, v)
     say("read the last step again: the same, bit for bit")
+    hidden = _hidden(settings.location)
+    if settings.async_write:
+        say(f"beside the computation: {human_time(hidden)} of writing, that the program did not wait for")
     return {
         "location": settings.location,
         "steps": settings.steps,
         "shape": list(u.shape),
         "bytes": settings.steps * 2 * u.nbytes,
         "seconds_writing": writing,
+        "seconds_hidden": hidden,
         "mean_of_u": float(u.mean()),
         "identical": True,
     }
@@ -94,6 +99,7 @@ def _write(settings: Settings, say: Say) -> tuple[np.ndarray, np.ndarray, float]
     u, v = _initial(settings.size)
     io = adios2.Adios().declare_io("SimulationOutput")
     io.set_engine("Stepstore")
+    io.set_parameter("AsyncWrite", "on" if settings.async_write else "off")
     shape, start = list(u.shape), [0, 0]
     writing = 0.0
     with adios2.Stream(io, settings.location, "w") as stream:
@@ -113,6 +119,15 @@ def _write(settings: Settings, say: Say) -> tuple[np.ndarray, np.ndarray, float]
                 say(f"step {step}: mean of U {u.mean():.4f}")
                 time.sleep(settings.pause)
     return u, v, writing
+
+
+def _hidden(location: str) -> float:
+    """Seconds of writing that went on beside the computation, as the stream's profile has them."""
+    import stepstore
+
+    with stepstore.open_steps(location) as steps:
+        profile = steps.profile()
+    return float(sum(rank["hidden_seconds"] for rank in profile["ranks"])) if profile else 0.0
 
 
 def _compare(settings: Settings, u: np.ndarray, v: np.ndarray) -> None:

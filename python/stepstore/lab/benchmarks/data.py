@@ -27,10 +27,13 @@ def data(words: list[str]) -> None:
         "Write and read two 3-D fields of doubles with BP5 and Stepstore in turn, step by step, with as "
         "many readers as writers. Prints MiB/s of all ranks, from the first BeginStep to the end of Close "
         "on the slowest rank. Compares what is read with what was written. Neither engine calls fsync. "
-        "Each engine is first in every other round.",
+        "Each engine is first in every other round. With --compute each rank also computes after each step, "
+        "and it prints what a step takes with AsyncWrite off and on: ADIOS2's calls alone, and with the "
+        "computation.",
     )
     parser.add_adios2()
     parser.add_on()
+    parser.number("compute", 0, "computation after each step, if nothing else runs", "MS")
     parser.list("ranks", [4], "numbers of ranks")
     parser.list("sizes", [1, 4, 16, 64], "MiB of a rank in one step", "MIB,...")
     parser.number("total", 512, "at most so many MiB in one run, in 2 to 50 steps", "MIB")
@@ -41,7 +44,7 @@ def data(words: list[str]) -> None:
     for ranks in options.ranks:
         for size in options.sizes:
             steps = max(2, min(50, options.total // (ranks * size)))
-            cases += _bandwidth(options, ranks, size, steps)
+            cases += (_hidden if options.compute else _bandwidth)(options, ranks, size, steps)
     report(cases, options.json, "BP5")
 
 
@@ -89,11 +92,30 @@ def _bandwidth(options: argparse.Namespace, ranks: int, size: int, steps: int) -
     return cases
 
 
+def _hidden(options: argparse.Namespace, ranks: int, size: int, steps: int) -> list[Case]:
+    """What a step takes of a program that computes, and what of it AsyncWrite hides."""
+    common = ["--steps", str(steps), "--bytes", f"{size}M", "--compute", str(options.compute / 1000)]
+    cases: dict[tuple[str, str], Case] = {}
+    for what in ("calls", "step"):
+        for mode in ("off", "on"):
+            name = "calls" if what == "calls" else "calls and computation"
+            cases[what, mode] = Case(f"{name}/{ranks} ranks/{size} MiB/AsyncWrite={mode}", "ms")
+    for turn in range(options.rounds):
+        for mode in ("off", "on"):
+            with _Engines(options, {"AsyncWrite": mode}) as engines:
+                memory.settle(3 * ranks * size * steps * _MIB)
+                both = engines.both(ranks, ["write", *common], ours_first=turn % 2 == 1)
+                for what, seconds in (("calls", "calls_seconds"), ("step", "steps_seconds")):
+                    cases[what, mode].add(*(times[seconds] * 1e3 / steps for times in both))
+    return list(cases.values())
+
+
 class _Engines:
     """A directory with a stream of each engine, removed at the end."""
 
-    def __init__(self, options: argparse.Namespace):
+    def __init__(self, options: argparse.Namespace, parameters: dict[str, str] | None = None):
         self._options = options
+        self._more = [f"{name}={value}" for name, value in (parameters or {}).items()]
         try:
             self._program = str(program("stepstore-bench-steps"))
         except Error as error:
@@ -113,10 +135,13 @@ class _Engines:
         kind, parameters = engine(
             self._options.engine, location(self._options, self._folder / "ours"), self._options.parameters
         )
-        plugin = ["--engine", kind, "--parameters", parameters]
+        plugin = ["--engine", kind, "--parameters", ",".join([*filter(None, [parameters]), *self._more])]
         if ours_first:  # what comes second may find the machine warmer, or its memory fuller
             ours = self._run(ranks, [*words, *plugin])
-        peer = self._run(ranks, [*words, "--engine", "BP5", "--name", str(self._folder / "peer.bp")])
+        bp5 = ["--engine", "BP5", "--name", str(self._folder / "peer.bp")]
+        if self._more:
+            bp5 += ["--parameters", ",".join(self._more)]
+        peer = self._run(ranks, [*words, *bp5])
         if not ours_first:
             ours = self._run(ranks, [*words, *plugin])
         return ours, peer
