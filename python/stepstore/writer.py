@@ -113,7 +113,8 @@ class Writer:
         Yields
         ------
         WriterStep
-            The step, until the block ends. Then readers see it.
+            The step, until the block ends. Then readers see it; with `AsyncWrite="on"` soon after, and the
+            next step, or `close`, waits for it and raises its error.
 
         Raises
         ------

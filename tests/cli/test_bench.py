@@ -58,6 +58,11 @@ def test_data_and_open(cli, on):
     where = ("--rounds", 1, "--directory", cli.directory, "--on", on, "--json")
     records = cli("bench", "data", "--ranks", 2, "--sizes", 1, "--total", 4, *where).json
     check(records, ["write/2 ranks/1 MiB", "read/2 ranks/1 MiB"])
+    records = cli("bench", "data", "--ranks", 2, "--sizes", 1, "--total", 4, "--compute", 5, *where).json
+    whats = ("calls", "calls and computation")
+    check(records, [f"{what}/2 ranks/1 MiB/AsyncWrite={mode}" for what in whats for mode in ("off", "on")])
+    for alone, computing in zip(records[:2], records[2:], strict=True):
+        assert alone["ours"] < computing["ours"] and alone["peer"] < computing["peer"]
     records = cli("bench", "open", "--steps", 20, *where).json
     check(
         records,

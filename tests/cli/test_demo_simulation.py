@@ -29,6 +29,17 @@ def test_it_writes_a_stream_that_its_last_lines_show(cli):
 
 
 @with_adios2
+def test_it_writes_beside_the_computation(cli):
+    run = ("demo", "simulation", "out/gs", "--size", 64, "--steps", 4, "--async-write")
+    assert "beside the computation: " in cli(*run).out
+    found = cli(*run, "--json").json
+    assert found["identical"] is True and found["seconds_hidden"] > 0
+    assert "HIDDEN" in cli("steps", "out/gs", "--profile").out
+    cli(*run[:-1])
+    assert "HIDDEN" not in cli("steps", "out/gs", "--profile").out
+
+
+@with_adios2
 def test_it_never_replaces_a_users_stream(cli):
     program = (
         "import stepstore, adios2\n"

@@ -34,6 +34,27 @@ def values_of(dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.ndarray[Any, A
     return (np.arange(count) - (0 if dtype.kind == "u" else count // 2)).astype(dtype).reshape(shape)
 
 
+def test_steps_beside_the_computation(location):
+    values = np.arange(300_000.0)
+    with stepstore.Writer(location, AsyncWrite="on", Profile="on") as writer:
+        for number in range(4):
+            with writer.step() as step:
+                step["T"] = values + number
+                step["again"] = values  # copied: the array is the program's again
+            assert len(writer) == number + 1
+            writer.set_attribute("last", number)
+            values[:] = -1
+            values[:] = np.arange(values.size)
+    with stepstore.open_steps(location) as steps:
+        assert len(steps) == 4 and steps.ended
+        for number in range(4):
+            np.testing.assert_array_equal(steps.read("T", number), values + number)
+            np.testing.assert_array_equal(steps.read("again", number), values)
+        assert steps.profile()["ranks"][0]["hidden_seconds"] >= 0
+    with pytest.raises(stepstore.Error, match="AsyncWrite='soon'.*guided"):
+        stepstore.Writer(location, AsyncWrite="soon")
+
+
 def test_arrays_values_texts_and_attributes(location):
     with stepstore.Writer(location) as writer:
         writer.set_attribute("title", "a rod that cools down")

@@ -54,7 +54,7 @@ void Beside::wait(Costs& costs)
     costs.add(work_.costs);
     work_.ranges.clear();
     work_.memory.clear();
-    work_.staged.clear();
+    work_.staged.clear(true); // new memory would cost as much as the copies
     work_.last = nullptr;
     if (const auto failure = std::exchange(work_.failure, nullptr)) std::rethrow_exception(failure);
 }

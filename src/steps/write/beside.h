@@ -24,7 +24,8 @@ public:
     // Writes what was kept, then does `last`. Only where nothing is at work.
     using Last = std::function<void(Costs&)>;
     void start(DataPuts& puts, Last last);
-    bool at_work() const { return at_work_; }
+    // Between two steps: the memory of the one before, for the next.
+    void give_back(DataPuts& puts) { puts.hand_over(work_.staged); }
     // Until the work is done. costs: of the work, whose time beside the program is `hidden`.
     void wait(Costs& costs);
 

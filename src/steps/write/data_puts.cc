@@ -28,7 +28,7 @@ void DataPuts::clear()
 {
     waiting_.clear();
     elements_.clear();
-    staged_.clear();
+    staged_.clear(keeps_memory_);
     sums_.clear();
 }
 

@@ -18,10 +18,10 @@ namespace stepstore::steps {
 // Of the blocks of a step: copies of them, and spans.
 struct StagedMemory {
     Staging copies, spans;
-    void clear()
+    void clear(bool all_used)
     {
-        copies.clear();
-        spans.clear();
+        copies.clear(all_used);
+        spans.clear(all_used);
     }
 };
 

@@ -48,11 +48,12 @@ void Staging::next_chunk(std::size_t bytes)
     ++in_use_;
 }
 
-void Staging::clear()
+void Staging::clear(bool all_used)
 {
-    std::size_t kept = 0;
+    std::size_t kept = 0, number = 0;
     std::erase_if(chunks_, [&](const Chunk& one) {
-        const bool too_much = one.bytes > most_kept - kept;
+        const bool used = number++ < in_use_;
+        const bool too_much = !(all_used && used) && kept + one.bytes > most_kept;
         if (!too_much) kept += one.bytes;
         return too_much;
     });

@@ -28,7 +28,8 @@ public:
     // Zeros, for elements of any type.
     MutableBytes zeros(std::size_t bytes);
     std::size_t used() const { return used_; } // bytes
-    void clear();
+    // Keeps 64 MiB for what comes next or, with `all_used`, all that was used.
+    void clear(bool all_used = false);
 
 private:
     struct Chunk {

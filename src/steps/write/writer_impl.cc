@@ -123,6 +123,7 @@ std::uint64_t Writer::Impl::begin_step()
     if (encoder->data_length() >= chunk) data_end = (data_end + chunk - 1) / chunk * chunk;
     encoder->begin_step(data_end);
     puts.clear();
+    if (beside) beside->give_back(puts);
     in_use.clear();
     in_step = true;
     return steps;
