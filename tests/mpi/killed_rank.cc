@@ -28,17 +28,21 @@ steps::testing::Model model_of(int ranks)
 
 constexpr int steps_before = 2;
 
-int write(const std::string& location, const std::string& layout, int victim, unsigned microseconds)
+int write(const std::string& location, std::string layout, int victim, unsigned microseconds)
 {
+    constexpr std::string_view beside = "-async";
+    const bool async = layout.ends_with(beside);
+    if (async) layout.resize(layout.size() - beside.size());
     const auto group = form_group("killed_rank", GroupChoice::world, 60);
     WriterOptions options;
     const bool aggregated = layout == "aggregated";
     options.set("Layout", aggregated ? "array-aligned" : layout);
     if (aggregated) options.ranks_per_aggregator = 2;
     options.append = true;
+    options.async_write = async;
     Writer writer(location, options, group);
     for (int step = 0;; ++step) {
-        if (step == steps_before) {
+        if (step == steps_before + (async ? 1 : 0)) { // one more is on its way
             group->barrier();
             if (group->rank() == victim)
                 std::thread([microseconds] {
