@@ -1,7 +1,7 @@
 #!/bin/sh
 # killed_rank_test.sh PROGRAM "MPIRUN WORDS" LAYOUT: kills one rank of four, restarts after it, time and
-# again. LAYOUT may be aggregated: array-aligned, and two ranks have one that stores for both. With -async after
-# it the ranks write beside the program.
+# again. LAYOUT may be aggregated: array-aligned, and two ranks have one that stores for both. With -async
+# after it the ranks write beside the program.
 set -u
 program=$1 mpirun=$2 layout=$3
 directory=$(mktemp -d) || exit 1

@@ -81,10 +81,10 @@ struct WriterOptions {
 
     // Sets one by its name, in upper or lower case. Names: Layout, Objects, RanksPerObject,
     // RanksPerAggregator, Steps, ChunkSize, ObjectClass, DataChunkSize, DataObjectClass, StatsLevel (0;
-    // more: 1), Profile (on, off), MinDeferredSize, AsyncWrite (BP5's values), Compression (none, zstd, blosc2-lz4, blosc2-zstd),
-    // CompressionLevel, MetadataCompression (none, zstd), Durability, Targets, AppendAfterSteps,
-    // WriterTimeoutSecs. Sizes take k, M, G (powers of 1,024). False: there is no such name. -DER_INVAL: a
-    // bad value; the message lists the valid ones.
+    // more: 1), Profile (on, off), MinDeferredSize, AsyncWrite (as BP5's), Compression (none, zstd,
+    // blosc2-lz4, blosc2-zstd), CompressionLevel, MetadataCompression (none, zstd), Durability, Targets,
+    // AppendAfterSteps, WriterTimeoutSecs. Sizes take k, M, G (powers of 1,024). False: there is no such
+    // name. -DER_INVAL: a bad value; the message lists the valid ones.
     bool set(std::string_view name, std::string_view value);
     static std::vector<std::string> names();
     // Of Layout, Objects and Steps: the values there are, the default first. Of others: nothing.

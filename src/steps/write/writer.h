@@ -16,8 +16,8 @@
 // With WriterOptions::async_write end_step returns when it has a copy of all that was put, and the metadata.
 // The rest is done beside the program (write/beside.h), or by the next begin_step or close where the ranks
 // exchange something in the step; these are then collective. begin_step and close wait until this rank's part
-// is published, and throw what end_step would. Of a step that no begin_step or close has waited for nothing is
-// promised, but that it is whole or not there.
+// is published, and throw what end_step would. Of a step that no begin_step or close has waited for nothing
+// is promised, but that it is whole or not there.
 //
 // After an Error from end_step that step is lost, and only close() is allowed. It ends the stream after the
 // last whole step. The other ranks get the error from end_step or close(). A rank that has ended steps which
