@@ -11,6 +11,7 @@
 using namespace stepstore::daos;
 namespace store = stepstore::store;
 using stepstore::Bytes;
+using stepstore::Error;
 using stepstore::FunctionRef;
 
 namespace {
