@@ -2,7 +2,7 @@
 // thread that waits for them asks, and tells them. So a part may wait under a lock that is held over forks,
 // and the call ends with Ctrl-C all the same.
 //
-// Threads: start() and wait() are for the thread that made it. A fork while they run takes none of them
+// Threads: start() and wait() are for one thread at a time. A fork while they run takes none of them
 // along; the thread that forks is not the one that waits. Errors: none of its own; a part must throw none.
 #pragma once
 
