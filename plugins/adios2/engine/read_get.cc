@@ -3,6 +3,19 @@
 #include "read.h"
 
 namespace stepstore::adios {
+namespace {
+
+// adios2_reorganize hands over zeroed memory in place of a string, and writes what is there then. No string
+// has a null pointer.
+void give_text(std::string& to, std::string text)
+{
+    if (to.data() == nullptr)
+        std::construct_at(&to, std::move(text));
+    else
+        to = std::move(text);
+}
+
+} // namespace
 
 steps::VariableId ReadAdapter::id_of(const void* identity, const std::string& name, steps::Type type) const
 {
@@ -102,11 +115,12 @@ std::uint64_t ReadAdapter::get_strings(steps::VariableId id, const steps::Variab
         const auto begin = start.empty() ? 0 : start.front();
         const auto count = start.empty() ? reader().shape(id, step).at(0) : selection.GetCount().front();
         for (auto one = begin; one < begin + count; ++one)
-            *values++ = reader().get_string(id, one, step);
+            give_text(*values++, reader().get_string(id, one, step));
         return count;
     }
     refuse_steps_of_value(definition, selection);
-    *values = reader().get_string(id, selection.HasBlockSelection() ? selection.GetBlockID() : 0, step);
+    const auto block = selection.HasBlockSelection() ? selection.GetBlockID() : 0;
+    give_text(*values, reader().get_string(id, block, step));
     return 1;
 }
 

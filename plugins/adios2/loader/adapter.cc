@@ -83,8 +83,11 @@ Adios2 adios2_at(const std::string& core)
     const auto features = reinterpret_cast<void (*)(std::size_t*, const char* const**)>(
         library == nullptr ? nullptr : dlsym(library, "adios2_available_features"));
     if (version == nullptr || features == nullptr)
-        throw Error(-DER_NOSYS, core + " does not say its version (adios2_version_str): Stepstore serves "
-                                       "ADIOS2 from 2.10 on");
+        throw Error(-DER_NOSYS,
+                    core +
+                        " does not say its version (adios2_version_str): Stepstore serves ADIOS2 from 2.10 "
+                        "on, in shared libraries of its own, not inside of another one as in the wheel of "
+                        "openPMD-api. docs/adios2.md says how to build that one for an ADIOS2");
     adios2.release = release_of(version);
     std::size_t count = 0;
     const char* const* names = nullptr;

@@ -143,11 +143,18 @@ bool asked_to_read_by_default()
     return wanted != nullptr && std::string_view(wanted) == "on";
 }
 
-void register_native(bool by_default)
+// The libadios2_core with this place; of one that is elsewhere, nullptr too, the first in this process.
+std::string core_at(const void* place)
 {
-    const std::string core = path_of_adios2();
+    std::string core = place != nullptr ? path_of(place) : "";
+    if (core.find("libadios2_core.so") == std::string::npos) core = path_of_adios2();
     if (core.empty())
         throw Error(-DER_NOSYS, "there is no ADIOS2 (libadios2_core.so) in this process: load it first");
+    return core;
+}
+
+void register_native(const std::string& core, bool by_default)
+{
     load_engine(core).register_native(take_handed_over, by_default || asked_to_read_by_default());
 }
 
@@ -188,12 +195,19 @@ STEPSTORE_API void EngineDestroy(void* engine)
     if (engine != nullptr) stepstore::loaded_engine->destroy(engine);
 }
 
+// For native.cc and preload.cc: stepstore_adios2_register() for the ADIOS2 that has this place, of several.
+STEPSTORE_API int stepstore_adios2_register_at(const void* place, int by_default)
+{
+    return stepstore::code_of(
+        [&] { stepstore::register_native(stepstore::core_at(place), by_default != 0); });
+}
+
 // For native.cc. nullptr: there is no engine for this ADIOS2, and last_error() says why.
-STEPSTORE_API void* stepstore_adios2_create_operator(const void* parameters)
+STEPSTORE_API void* stepstore_adios2_create_operator(const void* parameters, const void* place)
 {
     void* object = nullptr;
     stepstore::code_of([&] {
-        const auto& engine = stepstore::load_engine(stepstore::path_of_adios2());
+        const auto& engine = stepstore::load_engine(stepstore::core_at(place));
         object = engine.create_operator(parameters);
         stepstore::loaded_engine = &engine;
     });
@@ -220,12 +234,12 @@ STEPSTORE_API int stepstore_adios2_set_communicator(const char* location, const 
 
 STEPSTORE_API int stepstore_adios2_register(void)
 {
-    return stepstore::code_of([] { stepstore::register_native(false); });
+    return stepstore_adios2_register_at(nullptr, 0);
 }
 
 STEPSTORE_API int stepstore_adios2_read_by_default(void)
 {
-    return stepstore::code_of([] { stepstore::register_native(true); });
+    return stepstore_adios2_register_at(nullptr, 1);
 }
 
 STEPSTORE_API const char* stepstore_adios2_last_error(void)

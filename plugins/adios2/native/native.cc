@@ -65,11 +65,14 @@ extern "C" {
 // An adios2::plugin::PluginOperatorInterface.
 STEPSTORE_API void* OperatorCreate(const Parameters& parameters)
 {
-    const auto make_known = function<int (*)()>(wants_default(parameters) ? "stepstore_adios2_read_by_default"
-                                                                          : "stepstore_adios2_register");
-    const int failed = make_known();
+    const void* adios2 = __builtin_return_address(0);
+    const auto make_known = function<int (*)(const void*, int)>("stepstore_adios2_register_at");
+    int failed = make_known(adios2, 0);
+    // An ADIOS2 of another compiler's ABI has other strings: they are looked at when its engine was loaded.
+    if (failed == 0 && wants_default(parameters)) failed = make_known(adios2, 1);
     const std::string why = failed != 0 ? last_error() : "";
-    if (void* object = function<void* (*)(const void*)>("stepstore_adios2_create_operator")(&parameters)) {
+    const auto create = function<void* (*)(const void*, const void*)>("stepstore_adios2_create_operator");
+    if (void* object = create(&parameters, adios2)) {
         if (failed != 0)
             std::fprintf(stderr, "stepstore: there is no engine type Stepstore: %s\n", why.c_str());
         return object;

@@ -20,35 +20,34 @@ namespace {
 // A reference is returned. The name is an object of C++, so its address is handed over.
 using DeclareIo = void* (*)(void* adios, void* name, int order);
 
-pthread_once_t once = PTHREAD_ONCE_INIT;
-DeclareIo next_declare_io = nullptr;
+// Those that know the engine type, or were told why they do not.
+constexpr int most = 16;
+DeclareIo known[most];
+pthread_mutex_t knowing = PTHREAD_MUTEX_INITIALIZER; // guards known
 
 void complain(const char* what, const char* why = nullptr)
 {
     std::fprintf(stderr, "stepstore: there is no engine type Stepstore: %s%s\n", what, why ? why : "");
 }
 
-int find_core(dl_phdr_info* info, std::size_t, void* to)
+// Of the caller's ADIOS2. Python loads ADIOS2 for itself alone, so it may not be among what comes after this
+// library, and a process may have two.
+DeclareIo declare_io_of(const void* caller)
 {
-    if (info->dlpi_name == nullptr || std::strstr(info->dlpi_name, "/libadios2_core.so") == nullptr) return 0;
-    *static_cast<const char**>(to) = info->dlpi_name;
-    return 1;
+    void* found = nullptr;
+    Dl_info object{};
+    if (dladdr(caller, &object) != 0) {
+        if (void* library = dlopen(object.dli_fname, RTLD_LAZY | RTLD_NOLOAD)) {
+            found = dlsym(library, STEPSTORE_DECLARE_IO);
+            dlclose(library);
+        }
+    }
+    return reinterpret_cast<DeclareIo>(found != nullptr ? found : dlsym(RTLD_NEXT, STEPSTORE_DECLARE_IO));
 }
 
-// Python loads ADIOS2 for itself alone: then it is not among what comes after this library.
-void* find_declare_io()
-{
-    if (void* found = dlsym(RTLD_NEXT, STEPSTORE_DECLARE_IO)) return found;
-    const char* path = nullptr;
-    if (dl_iterate_phdr(find_core, static_cast<void*>(&path)) == 0) return nullptr;
-    void* core = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
-    return core == nullptr ? nullptr : dlsym(core, STEPSTORE_DECLARE_IO);
-}
-
-void load_engine()
+void load_engine(DeclareIo adios2)
 {
     static const char here = 0;
-    next_declare_io = reinterpret_cast<DeclareIo>(find_declare_io());
     Dl_info self{};
     if (dladdr(&here, &self) == 0) return complain("its library cannot be found");
     char path[4096];
@@ -59,11 +58,25 @@ void load_engine()
     if (length >= static_cast<int>(sizeof path)) return complain("its path is too long");
     void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (library == nullptr) return complain(dlerror());
-    const auto make_known = reinterpret_cast<int (*)()>(dlsym(library, "stepstore_adios2_register"));
+    const auto make_known =
+        reinterpret_cast<int (*)(const void*, int)>(dlsym(library, "stepstore_adios2_register_at"));
     const auto last_error =
         reinterpret_cast<const char* (*)()>(dlsym(library, "stepstore_adios2_last_error"));
     if (make_known == nullptr || last_error == nullptr) return complain(path, " is of another version");
-    if (make_known() != 0) complain(last_error());
+    if (make_known(reinterpret_cast<const void*>(adios2), 0) != 0) complain(last_error());
+}
+
+void make_known(DeclareIo adios2)
+{
+    pthread_mutex_lock(&knowing);
+    int at = 0;
+    while (at < most && known[at] != nullptr && known[at] != adios2)
+        ++at;
+    if (at < most && known[at] == nullptr) {
+        known[at] = adios2;
+        load_engine(adios2);
+    }
+    pthread_mutex_unlock(&knowing);
 }
 
 } // namespace
@@ -73,11 +86,12 @@ extern "C" STEPSTORE_API void* stepstore_declare_io(void* adios, void* name,
 
 void* stepstore_declare_io(void* adios, void* name, int order)
 {
-    pthread_once(&once, load_engine);
-    if (next_declare_io == nullptr) {
+    const DeclareIo next = declare_io_of(__builtin_return_address(0));
+    if (next == nullptr) {
         std::fprintf(stderr, "stepstore: this program's ADIOS2 is another one than Stepstore was built for: "
                              "take libstepstore_adios2_preload.so out of LD_PRELOAD\n");
         std::abort();
     }
-    return next_declare_io(adios, name, order);
+    make_known(next);
+    return next(adios, name, order);
 }

@@ -49,6 +49,7 @@ def adios2_build(
         _run(words, found)
         _run([cmake, "--build", work, "--parallel"], found)
         built = next(Path(work, "built").glob("libstepstore_adios2_engine-*.so"))
+        _check_that_it_loads(built, found)
         target = _target(libraries) / built.name
         # Under its name at once: a program may be looking for it.
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -125,12 +126,16 @@ def _core_headers(found: _Installation, source: str | None, kit: Path) -> Path |
     fetch = [sys.executable, str(kit / "fetch_adios2_headers.py"), release, str(cache)]
     done = subprocess.run(fetch, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        said = done.stderr.strip().splitlines() or ["it said nothing"]
         raise CommandError(
             f"{found.include} lacks the headers of ADIOS2's core, and PyPI does not give those of ADIOS2 "
-            f"{release} ({said[-1]}): give its sources with --source"
+            f"{release} ({_last_line(done)}): give its sources with --source"
         )
     return Path(done.stdout.strip())
+
+
+def _last_line(done: subprocess.CompletedProcess[str]) -> str:
+    said = done.stderr.strip().splitlines()
+    return said[-1] if said else "it said nothing"
 
 
 def _tool(name: str, how: str) -> str:
@@ -151,6 +156,34 @@ def _run(words: list[str], found: _Installation) -> None:
     found_error = re.search(r"\(message\):\n+((?:  .*\n)+)|(.*\berror: .*)", said)
     why = " ".join((found_error[1] or found_error[2]).split()) if found_error else f"{words[0]} failed"
     raise CommandError(f"{what}: {why}. All that was said: stepstore --debug adios2-build ...")
+
+
+# The libraries of ADIOS2 come first. They may not load here, such as those of a GPU build without a driver.
+_LOAD = """
+import ctypes, sys
+*adios2, engine = sys.argv[1:]
+try:
+    for path in adios2:
+        ctypes.CDLL(path)
+except OSError:
+    sys.exit()
+try:
+    ctypes.CDLL(engine)
+except OSError as error:
+    sys.exit(str(error))
+"""
+
+
+def _check_that_it_loads(built: Path, found: _Installation) -> None:
+    """An engine of another C++ ABI is built without an error: its functions of ADIOS2 have other names."""
+    words = [sys.executable, "-c", _LOAD, str(found.core), str(found.cxx), str(built)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise CommandError(
+            f"the engine for ADIOS2 {found.version} ({found.core.parent}) is built, but cannot be loaded: "
+            f"{_last_line(done)}. It has another C++ ABI than this ADIOS2. Build with the compiler "
+            "of this ADIOS2 (CXX, CXXFLAGS), which must use libstdc++ with _GLIBCXX_USE_CXX11_ABI=1"
+        )
 
 
 def _target(libraries: Path) -> Path:
