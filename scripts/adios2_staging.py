@@ -29,7 +29,6 @@ PARALLEL = (
 )
 # They write by themselves, or at any rate not while a reader waits.
 NO_STREAM = {"1x1DefSync", "1x1DataWrite", "TimeoutReader.1x1"}
-LIBRARIES = ["-ladios2_cxx_mpi", "-ladios2_cxx", "-ladios2_core_mpi", "-ladios2_core"]
 FORTRAN_LIBRARIES = ["-ladios2_fortran_mpi", "-ladios2_fortran"]
 
 
@@ -69,12 +68,12 @@ if args.engine.endswith('.stream'):
 """
 
 
-def build(source: Path, programs: Path, prefix: Path, name: str) -> str:
+def build(source: Path, programs: Path, prefix: Path, libs: Path, name: str) -> str:
     """The error; empty: it is there."""
     program = programs / name
     if program.exists():
         return ""
-    link = [f"-L{prefix}/lib", f"-Wl,-rpath,{prefix}/lib"]
+    link = [f"-L{libs}", f"-Wl,-rpath,{libs}"]
     if name.endswith("_f"):
         files = [str(source / "TestData_mod.F90"), str(source / (name[:-2] + "F.F90"))]
         options = ["-DADIOS2_HAVE_FORTRAN_F03_ARGS", f"-I{prefix}/include/adios2/fortran"]
@@ -87,7 +86,8 @@ def build(source: Path, programs: Path, prefix: Path, name: str) -> str:
         includes = [f"-I{one}" for one in folders]
         command = ["mpicxx", "-std=c++17", "-O0", "-w", "-DADIOS2_USE_MPI=1", *includes]
         command += [str(source / f"{name}.cpp")]
-        link += [*LIBRARIES, "-lgtest", "-lpthread"]
+        cxx = "adios2_cxx" if (libs / "libadios2_cxx.so").exists() else "adios2_cxx11"
+        link += [f"-l{cxx}_mpi", f"-l{cxx}", "-ladios2_core_mpi", "-ladios2_core", "-lgtest", "-lpthread"]
     done = subprocess.run([*command, *link, "-o", str(program)], capture_output=True, text=True, check=False)
     return "" if done.returncode == 0 else done.stderr.strip()[-400:]
 
@@ -97,6 +97,7 @@ def main() -> None:
     parser.add_argument("source", type=Path, help="testing/adios2/engine/staging-common")
     parser.add_argument("programs", type=Path, help="where they are built")
     parser.add_argument("--prefix", type=Path, required=True, help="of the ADIOS2 with MPI")
+    parser.add_argument("--libs", type=Path, required=True, help="the folder of its libraries")
     parser.add_argument("--mpirun", required=True)
     parser.add_argument("--wanted", default=".", help="regular expression")
     parser.add_argument("--time", type=float, default=120, help="seconds a test may take")
@@ -114,7 +115,10 @@ def main() -> None:
     with ThreadPoolExecutor(2) as pool:
         for name, error in zip(
             sorted(used),
-            pool.map(lambda one: build(options.source, options.programs, options.prefix, one), sorted(used)),
+            pool.map(
+                lambda one: build(options.source, options.programs, options.prefix, options.libs, one),
+                sorted(used),
+            ),
             strict=True,
         ):
             if error:

@@ -1,16 +1,20 @@
 """The engine built for other releases of ADIOS2 by `stepstore adios2-build`. With each of them a stream is
 written and read, natively and as a plugin. Without an engine for its release, a program gets one sentence
-with the command.
+with the command; so it does with an engine of another C++ ABI, and with two releases in one process.
 
-The packages come from PyPI, once, into the user's cache.
+The packages come from PyPI, once, into the user's cache. The engines stay in the folder that is the last
+argument, for the tests plugins.adios2_suite.RELEASE.
 """
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
-import zipfile
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
+from adios2_release import package  # noqa: E402
 
 RELEASES = ("2.11.0.1014", "2.12.0.1003")
 KNOWS = """
@@ -91,39 +95,146 @@ if native:
 print("as written")
 """
 )
+# Two packages in one process, as of two libraries that each bring one.
+TWO = """
+import os, sys
+import numpy as np
+
+def package(folder):
+    for name in [name for name in sys.modules if name.split(".")[0] == "adios2"]:
+        del sys.modules[name]
+    sys.path.insert(0, folder)
+    import adios2
+    sys.path.pop(0)
+    return adios2
+
+door, *folders = sys.argv[1:]
+for adios2 in [package(folder) for folder in folders][::-1]:
+    try:
+        adios = adios2.Adios()
+        if door == "operator":
+            names = {"PluginName": "stepstore", "PluginLibrary": "stepstore_adios2_native"}
+            adios.define_operator("stepstore", "plugin", names)
+        io = adios.declare_io("x")
+        if door == "Plugin":
+            names = {"PluginName": "stepstore", "PluginLibrary": "stepstore_adios2", "Location": "x"}
+            io.set_engine("Plugin")
+            io.set_parameters(names)
+        else:
+            io.set_engine("Stepstore")
+        number = io.define_variable("number", np.array(1.0))
+        engine = io.open("x", adios2.bindings.Mode.Write)
+        engine.begin_step()
+        engine.put(number, np.array(1.0))
+        engine.end_step()
+        engine.close()
+        print(adios2.__version__, "wrote")
+    except Exception as error:
+        print(adios2.__version__, error)
+"""
+# Stands for an ADIOS2 of another C++ ABI, whose strings and maps are others: it loads Stepstore's libraries.
+OTHER_ABI = """
+#include <cstddef>
+#include <cstdio>
+#include <dlfcn.h>
+#include <exception>
+#include <map>
+#include <string>
+using Map = std::map<std::string, std::string>;
+template <class Call> void say(Call call)
+{
+    try {
+        call();
+        std::puts("it was served");
+    } catch (const std::exception& error) {
+        std::puts(error.what());
+    }
+    std::fflush(stdout);
+}
+extern "C" {
+extern const char adios2_version_str[] = "2.13.0";
+void adios2_available_features(std::size_t* count, const char* const** names)
+{
+    static const char* const none[] = {nullptr};
+    *count = 0;
+    *names = none;
+}
+void use(const char* native, const char* plugin)
+{
+    const auto of = [](const char* library, const char* name) {
+        return dlsym(dlopen(library, RTLD_NOW), name);
+    };
+    const auto make = reinterpret_cast<void* (*)(const Map&)>(of(native, "OperatorCreate"));
+    const auto open = reinterpret_cast<void* (*)(void*, const std::string&, int, void*)>(
+        of(plugin, "EngineCreate"));
+    say([&] { make(Map{{"PluginName", "stepstore"}, {"Default", "on"}}); });
+    say([&] { open(nullptr, "x", 1, nullptr); });
+}
+}
+"""
 
 
-def package(release: str) -> Path:
-    """The folder of the package, which Python finds by PYTHONPATH."""
-    cache = os.environ.get("STEPSTORE_CACHE") or Path(
-        os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "stepstore"
+def run(program: list[str], environment: dict[str, str], status: int = 0, **more: str) -> str:
+    done = subprocess.run(
+        program, env=environment, capture_output=True, text=True, check=False, timeout=500, **more
     )
-    folder = Path(cache) / f"adios2-{release}-cp{sys.version_info.major}{sys.version_info.minor}"
-    if folder.exists():
-        return folder
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent) as work:
-        words = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary", ":all:"]
-        subprocess.run([*words, f"adios2=={release}", "-d", work], check=True)
-        (wheel,) = Path(work).glob("*.whl")
-        with zipfile.ZipFile(wheel) as archive:
-            archive.extractall(Path(work, "package"))
-        os.rename(Path(work, "package"), folder)
-    return folder
-
-
-def run(program: list[str], environment: dict[str, str]) -> str:
-    done = subprocess.run(program, env=environment, capture_output=True, text=True, check=False, timeout=500)
-    assert done.returncode == 0, f"{program}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+    assert done.returncode == status, f"{program}: {done.returncode}\n{done.stdout}\n{done.stderr}"
     assert "destroyed without" not in done.stderr, done.stderr
-    return done.stdout
+    return done.stdout if status == 0 and not more else done.stdout + done.stderr
+
+
+def check_two_releases(work: str, environment: dict[str, str], plugin_path: str) -> None:
+    first, second = RELEASES
+    for door in ("Stepstore", "operator", "Plugin"):
+        preload = f"{plugin_path}/libstepstore_adios2_preload.so" if door == "Stepstore" else ""
+        folders = [str(package(release)) for release in RELEASES]
+        program = [sys.executable, "-c", TWO, door, *folders]
+        said = run(program, environment | {"LD_PRELOAD": preload}, cwd=tempfile.mkdtemp(dir=work))
+        # The one that asks first, whichever was loaded first.
+        assert f"{second} wrote\n" in said, said
+        two = f"this process has two ADIOS2, in {folders[0]}/adios2 and in {folders[1]}/adios2"
+        assert f"{first} wrote" not in said and two in said and "load one of them only" in said, said
+    print("two releases in one process: the first that asks is served")
+
+
+def check_other_abi(
+    work: str, environment: dict[str, str], plugin_path: str, package_of_stepstore: str
+) -> None:
+    other = Path(work, "other")
+    other.mkdir()
+    environment = environment | {"STEPSTORE_ADIOS2_ADAPTERS": str(other)}
+    words = ["-m", "stepstore", "adios2-build", "--adios2", str(package(RELEASES[0]) / "adios2")]
+    flags = {"CXXFLAGS": "-D_GLIBCXX_USE_CXX11_ABI=0", "PYTHONPATH": package_of_stepstore}
+    said = run([sys.executable, *words], environment | flags, status=1)
+    assert "cannot be loaded" in said and "another C++ ABI" in said and not list(other.iterdir()), said
+    # One that was built elsewhere.
+    engine = other / f"libstepstore_adios2_engine-{RELEASES[0].rsplit('.', 1)[0]}.so"
+    text = "extern int absent(void); int place(void) { return absent(); }"
+    words = [os.environ.get("CC", "cc"), "-shared", "-fPIC", "-x", "c", "-", "-Wl,-z,now", "-o", str(engine)]
+    subprocess.run(words, input=text, text=True, check=True)
+    folder = package(RELEASES[0])
+    said = run([sys.executable, "-c", VAIN], environment | {"PYTHONPATH": str(folder)})
+    assert "cannot be loaded. If it was built with another compiler" in said, said
+    assert f"stepstore adios2-build --adios2 {folder}/adios2" in said, said
+    # An ADIOS2 of another ABI. What it hands over must not be looked at.
+    core = other / "libadios2_core.so"
+    words = [os.environ.get("CXX", "c++"), "-shared", "-fPIC", "-D_GLIBCXX_USE_CXX11_ABI=0", "-x", "c++", "-"]
+    subprocess.run([*words, "-o", str(core), "-ldl"], input=OTHER_ABI, text=True, check=True)
+    libraries = [f"{plugin_path}/libstepstore_adios2_native.so", f"{plugin_path}/libstepstore_adios2.so"]
+    text = "import ctypes, sys; ctypes.CDLL(sys.argv[1]).use(*(one.encode() for one in sys.argv[2:]))"
+    said = run([sys.executable, "-c", text, str(core), *libraries], environment).splitlines()
+    assert len(said) == 2, said
+    for line in said:
+        assert "no engine" in line and f"stepstore adios2-build --adios2 {other.resolve()}" in line, said
+    print("another C++ ABI, of the engine or of ADIOS2: refused, with the command")
 
 
 def main() -> None:
-    plugin_path, package_of_stepstore = sys.argv[1:]
+    plugin_path, package_of_stepstore, kept = sys.argv[1:]
+    adapters = Path(kept)
+    shutil.rmtree(adapters, ignore_errors=True)
+    adapters.mkdir(parents=True)
     with tempfile.TemporaryDirectory() as work:
-        adapters = Path(work, "adapters")
-        adapters.mkdir()
         for release in RELEASES:
             folder = package(release)
             environment = os.environ | {
@@ -145,6 +256,8 @@ def main() -> None:
                 assert run(program, with_package) == "as written\n"
                 print(f"ADIOS2 {release}, engine {door}: as written")
             copies(package_of_stepstore, release, work)
+        check_two_releases(work, environment, plugin_path)
+        check_other_abi(work, environment | {"RELEASE": RELEASES[0]}, plugin_path, package_of_stepstore)
 
 
 def copies(package_of_stepstore: str, release: str, work: str) -> None:
