@@ -263,8 +263,9 @@ def main() -> None:
 def copies(package_of_stepstore: str, release: str, work: str) -> None:
     """BP files are copied with ADIOS2 2.12; with an older one a sentence says so."""
     file = f"{work}/{release}.bp"
-    write = (
-        f"import adios2; adios2.Adios().declare_io('a').open({file!r}, adios2.bindings.Mode.Write).close()"
+    write = (  # each in a variable: ADIOS2's Adios takes its engines along
+        "import adios2; adios = adios2.Adios(); io = adios.declare_io('a'); "
+        f"engine = io.open({file!r}, adios2.bindings.Mode.Write); engine.close()"
     )
     environment = os.environ | {"PYTHONPATH": f"{package(release)}{os.pathsep}{package_of_stepstore}"}
     run([sys.executable, "-c", write], environment)
