@@ -46,19 +46,23 @@ function(stepstore_adios2_adapter target)
     endif()
   endforeach()
   set(suffix ${release})
+  string(REPLACE ";" "+" names "${features}") # a definition cannot have a semicolon
   if(features)
-    string(REPLACE ";" "+" names "${features}")
-    string(TOLOWER "-${names}" names)
-    string(APPEND suffix ${names})
+    string(TOLOWER "-${names}" end)
+    string(APPEND suffix ${end})
   endif()
 
   # Linked to ADIOS2 by name only: no run path to the ADIOS2 of the build, the process has its own already.
   set(engine ${adios2_sources}/engine)
   set(sources attributes.cc engine_door.cc group.cc memory_selection.cc operators.cc other_parameters.cc
-    parameters.cc read.cc read_blocks.cc read_get.cc read_show.cc structures.cc write.cc)
+    parameters.cc read.cc read_blocks.cc read_get.cc read_show.cc structures.cc write.cc
+    write_device.cc)
   # What stands on the core: the native engine, and what the plugin has beyond the public interface.
   if(arg_HEADERS)
     list(APPEND sources core_engine.cc default_reader.cc introspection.cc inventory.cc)
+    if(DERIVED_VARIABLE IN_LIST features)
+      list(APPEND sources derived.cc read_derived.cc write_derived.cc)
+    endif()
   else()
     list(APPEND sources without_core.cc)
   endif()
@@ -75,7 +79,7 @@ function(stepstore_adios2_adapter target)
   # Only the installation has ADIOSConfig.h.
   target_include_directories(${target} SYSTEM BEFORE PRIVATE ${arg_HEADERS} ${arg_INCLUDE})
   target_compile_definitions(${target} PRIVATE STEPSTORE_ADIOS2_RELEASE="${release}"
-    STEPSTORE_ADIOS2_FEATURES="${features}" STEPSTORE_ADIOS2_INTERFACE="${STEPSTORE_ADIOS2_INTERFACE}")
+    STEPSTORE_ADIOS2_FEATURES="${names}" STEPSTORE_ADIOS2_INTERFACE="${STEPSTORE_ADIOS2_INTERFACE}")
   if(arg_HEADERS)
     stepstore_vtable_size(${arg_CORE} _ZTVN6adios24core6EngineE size -D)
     target_compile_definitions(${target} PRIVATE STEPSTORE_ADIOS2_CORE

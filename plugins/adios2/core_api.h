@@ -36,6 +36,7 @@ class VariableStruct;
 class VariableBase {
 public:
     bool IsConstantDims() const noexcept;
+    MemorySpace GetMemorySpace(const void* values);
     Dims Shape(const size_t step) const;
 };
 

@@ -31,11 +31,17 @@
 #ifdef STEPSTORE_ADIOS2_CORE
 #include <adios2/core/Engine.h>
 #include <adios2/core/IO.h>
+#ifdef ADIOS2_HAVE_DERIVED_VARIABLE
+#define STEPSTORE_ADIOS2_DERIVED
+#include <adios2/core/VariableDerived.h>
+#endif
 #endif
 
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 // Of a function of engines that is newer than 2.10.
 #if __has_include(<adios2/cxx/IO.h>)
@@ -141,6 +147,57 @@ Entry factory_entry(adios2::core::IO::MakeEngineFunc reader, adios2::core::IO::M
     entry.MakeWriter = std::move(writer);
     if constexpr (requires { entry.MakeReaderWithMD; }) entry.MakeReaderWithMD = with_metadata();
     return entry;
+}
+#endif
+
+#ifdef STEPSTORE_ADIOS2_DERIVED
+// Since 2.12 an expression is a tree, from which ADIOS2 makes code.
+inline std::vector<std::string> names_in(const std::string& expression)
+{
+#if __has_include(<adios2/toolkit/derived/ExprNode.h>)
+    return adios2::derived::VariableNameList(adios2::detail::ParseToExprNode(expression));
+#else
+    return adios2::derived::Expression(expression).VariableNameList();
+#endif
+}
+
+template <class Derived>
+const std::string& expression_of(const Derived& variable)
+{
+    if constexpr (requires { variable.m_ExprString; })
+        return variable.m_ExprString;
+    else if constexpr (requires { variable.m_Expr.m_ExprString; }) // 2.11
+        return variable.m_Expr.m_ExprString;
+    else // 2.10
+        return variable.m_Expr.ExprString;
+}
+
+// The sizes of what curl() gets as one array, which ADIOS2 takes for those of three components unseen. Before
+// 2.12 that cannot be asked.
+template <class Derived, class Places>
+std::vector<adios2::Dims> curled([[maybe_unused]] const Derived& variable,
+                                 [[maybe_unused]] const Places& places)
+{
+    std::vector<adios2::Dims> sizes;
+    if constexpr (requires { variable.m_CodeStream.Instructions; }) {
+        auto code = variable.m_CodeStream;
+        for (const auto& instruction : variable.m_CodeStream.Instructions) {
+            if (instruction.Op != adios2::detail::OP_CURL || instruction.InputBufs.size() != 1) continue;
+            code.OutputBufID = instruction.InputBufs.front();
+            sizes.push_back(std::get<1>(GetDims(code, places)));
+        }
+    }
+    return sizes;
+}
+
+// 2.10 cannot tell where blocks lie without computing them.
+template <class Derived, class Inputs>
+auto apply_expression(Derived& variable, Inputs& inputs, [[maybe_unused]] bool compute)
+{
+    if constexpr (requires { variable.ApplyExpression(inputs, compute); })
+        return variable.ApplyExpression(inputs, compute);
+    else
+        return variable.ApplyExpression(inputs);
 }
 #endif
 

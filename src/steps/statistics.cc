@@ -123,6 +123,22 @@ void store_minmax(Type type, const void* data, std::uint64_t count, std::byte* t
     dispatch(type, [&]<class T>(T) { store<T>(data, count, to); });
 }
 
+void store_no_minmax(Type type, std::byte* to)
+{
+    dispatch(type, [&]<class T>(T) {
+        const T min = highest<T>(), max = lowest<T>();
+        std::memcpy(to, &min, sizeof min);
+        std::memcpy(to + sizeof min, &max, sizeof max);
+    });
+}
+
+bool says_none(Type type, const MinMax& minmax)
+{
+    bool none = false;
+    dispatch(type, [&]<class T>(T) { none = minmax.max.as<T>() < minmax.min.as<T>(); });
+    return none;
+}
+
 void merge_minmax(Type type, MinMax& sum, const MinMax& block)
 {
     dispatch(type, [&]<class T>(T) { merge<T>(sum, block); });

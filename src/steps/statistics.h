@@ -13,6 +13,9 @@ namespace stepstore::steps {
 
 // Writes min, then max, of `count` > 0 elements to `to`: two elements of a type that has_minmax.
 void store_minmax(Type type, const void* data, std::uint64_t count, std::byte* to);
+// Writes a min above the max, which says that there are none.
+void store_no_minmax(Type type, std::byte* to);
+bool says_none(Type type, const MinMax& minmax);
 // Widens `sum` by `block`.
 void merge_minmax(Type type, MinMax& sum, const MinMax& block);
 

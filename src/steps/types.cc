@@ -119,4 +119,9 @@ std::string described(const Variable& variable)
            (variable.structure ? to_text(*variable.structure) : std::string(name_of(variable.type)));
 }
 
+std::string expression_attribute(std::string_view variable)
+{
+    return std::string(variable) + "/__expression__";
+}
+
 } // namespace stepstore::steps

@@ -164,6 +164,7 @@ struct Block {
     Dims count; // empty for values
     std::optional<MinMax> minmax; // of values: the value, twice. nullopt: not recorded, or no element
     Scalar value;                 // of values that are neither strings nor structs
+    bool left_out = false;        // its elements are not stored
 };
 
 // What an element of the type `structure` consists of. Bytes that belong to no field are kept too.
@@ -204,6 +205,10 @@ struct Claim {
     Variable variable;
     Dims shape;
 };
+
+// The attribute with the expression of a variable that ADIOS2 derives from others. A reader computes the
+// blocks that were left out.
+std::string expression_attribute(std::string_view variable);
 
 // An attribute's value: `count` elements one after the other in `data`, or `strings`.
 struct Attribute {

@@ -176,6 +176,83 @@ TEST_F(OperatedStream, BesideDataThatIsLeftOutTheRestIsRead)
                  Error);
 }
 
+// Of each type, and beside an element that lies in the metadata. Their memory is never looked at.
+TEST_F(OperatedStream, ExtremesAreLeftOutTooWhereTheMemoryIsNotLookedAt)
+{
+    const std::vector types{Type::int8,     Type::int16,     Type::int32,    Type::int64,   Type::uint8,
+                            Type::uint16,   Type::uint32,    Type::uint64,   Type::float32, Type::float64,
+                            Type::float128, Type::complex64, Type::character};
+    const void* nothing = reinterpret_cast<const void*>(8);
+    {
+        Writer writer(location, {}, self_communicator());
+        writer.begin_step();
+        for (const Type type : types) {
+            const auto id = writer.define(name_of(type), type, ShapeKind::local_array);
+            writer.operate(id, leaving_all_out());
+            for (const Mode mode : {Mode::sync, Mode::deferred})
+                writer.put(id, {}, {}, Dims{100000}, nothing, mode);
+            writer.put(id, {}, {}, Dims{7}, nothing);
+            writer.put(id, {}, {}, Dims{1}, values.data(), Mode::sync);
+        }
+        writer.end_step();
+        writer.close();
+    }
+    EXPECT_FALSE(check_streams(location, true).damaged());
+    Reader from = reader();
+    for (const Type type : types) {
+        const auto blocks = from.blocks(from.find(name_of(type)).value(), 0);
+        ASSERT_EQ(blocks.size(), 4U) << name_of(type);
+        for (std::size_t i = 0; i < 3; ++i) {
+            EXPECT_FALSE(blocks[i].minmax) << name_of(type);
+            EXPECT_TRUE(blocks[i].left_out) << name_of(type);
+        }
+        EXPECT_FALSE(blocks[3].left_out) << name_of(type);
+        EXPECT_EQ(blocks[3].minmax.has_value(), has_minmax(type)) << name_of(type);
+    }
+}
+
+TEST_F(OperatedStream, WhatADerivedVariableIsMadeOfIsNamed)
+{
+    {
+        Writer writer(location, {}, self_communicator());
+        const auto field = writer.define("field", Type::float32, ShapeKind::global_array);
+        writer.operate(field, leaving_data_out());
+        const std::vector<std::string> expression{"sqrt(plain)"};
+        writer.attribute(expression_attribute("field"), expression);
+        writer.begin_step();
+        writer.put(field, Dims{4, 300}, Dims{0, 0}, Dims{2, 300}, values.data());
+        writer.end_step();
+        writer.close();
+    }
+    Reader from = reader();
+    EXPECT_TRUE(from.blocks(from.find("field").value(), 0).at(0).left_out);
+    const std::string refused = error_of_get(from, 0);
+    EXPECT_NE(refused.find("derives it from other variables (sqrt(plain))"), std::string::npos) << refused;
+}
+
+// The memory is filled later, so they are believed.
+TEST_F(OperatedStream, ExtremesThatTheProgramKnowsAreStored)
+{
+    const MinMax known{Scalar::of(-3.0F), Scalar::of(4.0F)};
+    {
+        Writer writer(location, {}, self_communicator());
+        const auto field = writer.define("field", Type::float32, ShapeKind::local_array);
+        writer.begin_step();
+        for (const std::uint64_t elements : {600, 1, 0}) {
+            const auto span = writer.put_span(field, {}, {}, Dims{elements}, &known);
+            std::ranges::copy(std::as_bytes(std::span(values)).first(span.size()), span.begin());
+        }
+        writer.end_step();
+        writer.close();
+    }
+    Reader from = reader();
+    const auto blocks = from.blocks(from.find("field").value(), 0);
+    EXPECT_EQ(blocks.at(0).minmax->min.as<float>(), -3.0F);
+    EXPECT_EQ(blocks.at(0).minmax->max.as<float>(), 4.0F);
+    EXPECT_EQ(blocks.at(1).minmax->max.as<float>(), 1.5F); // its element
+    EXPECT_FALSE(blocks.at(2).minmax);
+}
+
 // The null operator of ADIOS2: its header, then the bytes. One byte of it is too short here.
 TEST_F(OperatedStream, NullIsUndoneAndCheckedForItsLength)
 {

@@ -53,7 +53,7 @@ std::string features()
     std::string all;
     for (const auto feature : features_of_layouts)
         if (std::find(names, names + count, feature) != names + count)
-            all += (all.empty() ? "" : ";") + std::string(feature);
+            all += (all.empty() ? "" : "+") + std::string(feature);
     return all;
 }
 

@@ -80,6 +80,15 @@ public:
     bool VariableMinMax(const adios2::core::VariableBase& variable, std::size_t step,
                         adios2::MinMaxStruct& minmax) override;
 
+#ifdef STEPSTORE_ADIOS2_DERIVED
+    std::string VariableExprStr(const adios2::core::VariableBase& variable)
+        STEPSTORE_ADIOS2_SINCE_2_11(override)
+    {
+        if (stream_.writing() || !stream_.reader().has_step()) return {};
+        return translated([&] { return stream_.reader().expression_of(variable.m_Name); });
+    }
+#endif
+
 protected:
 // V: a class of variables; Kind: how ADIOS2 ends the names of their functions.
 #define blocks_of_variables(V, Kind)                                                                         \

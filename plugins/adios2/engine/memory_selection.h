@@ -17,6 +17,7 @@ public:
     MemorySelection(const Selection& selection, const adios2::Dims& count, steps::Order order,
                     const std::string& variable);
 
+    std::uint64_t elements() const { return steps::elements(extent_); } // of the array
     void pack(const void* array, std::byte* packed, std::size_t element_size) const;
     void unpack(const std::byte* packed, void* array, std::size_t element_size) const;
 

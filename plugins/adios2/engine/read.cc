@@ -126,10 +126,15 @@ void ReadAdapter::perform_gets()
     try {
         reader().perform_gets();
     } catch (...) {
-        scatters_.clear(); // the reader has dropped them too
+        forget_gets(); // the reader has dropped them too
         throw;
     }
-    scatter_all();
+    try {
+        scatter_all();
+    } catch (...) {
+        forget_gets();
+        throw;
+    }
 }
 
 void ReadAdapter::close()

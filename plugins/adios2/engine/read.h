@@ -7,6 +7,7 @@
 #include "adios_types.h"
 #include "base/function_ref.h"
 #include "core_api.h"
+#include "derived.h"
 #include "inventory.h"
 #include "memory_selection.h"
 #include "parameters.h"
@@ -56,6 +57,10 @@ public:
     // DefaultSizeT: of all steps. False: it has none.
     bool minmax_of(const std::string& name, std::size_t step, adios2::MinMaxStruct& minmax) const;
     std::vector<std::size_t> steps_of(const std::string& name) const; // that have the variable
+#ifdef STEPSTORE_ADIOS2_DERIVED
+    // Of a derived variable that is not stored as any other; else empty.
+    std::string expression_of(const std::string& variable) const;
+#endif
 
 private:
     // A variable of the stream as it is made known in the IO. The index is the reader's id.
@@ -76,14 +81,46 @@ private:
         std::vector<std::string> strings;
         std::vector<const char*> texts;
     };
+    struct Place { // where a get of numbers or structs goes
+        void* values;
+        bool on_device = false;
+        const FieldMoves* moves = nullptr; // to the program's structs, if theirs differ
+    };
     struct Scatter { // a get on its way that does not go into the program's memory as it is stored
         std::optional<MemorySelection> memory;
         std::optional<FieldMoves> moves;
         void* values;
+        bool on_device;
         std::size_t element_size; // as stored, bytes
         std::vector<std::byte> packed;
         void deliver() const;
+        void deliver(void* to) const;
     };
+#ifdef STEPSTORE_ADIOS2_DERIVED
+    struct Source { // an input of a derived variable
+        steps::VariableId id;
+        steps::Variable definition;
+        std::vector<steps::Block> blocks;
+    };
+    struct Derived { // a get on its way of what has to be computed
+        struct Room {
+            steps::Dims start, count;
+            std::vector<std::byte> values;
+        };
+        struct Piece { // one block
+            steps::Dims start, count;
+            std::vector<std::byte> stored; // or it is made of these
+            std::map<std::string, Room> inputs;
+        };
+        std::shared_ptr<Derivation> how;
+        std::vector<Piece> pieces;
+        steps::Dims start, count; // what is wanted
+        std::byte* memory;
+        std::size_t element_size;
+        bool whole = false; // else an Error came between
+        void deliver(steps::Order order, const std::string& where) const;
+    };
+#endif
     enum class Access { stream, random };
 
     bool shown_as_array(const steps::Variable& variable) const;
@@ -114,27 +151,37 @@ private:
     std::uint64_t absolute_step(steps::VariableId id, std::size_t relative) const;
     void each_selected_step(steps::VariableId id, const steps::Variable& definition,
                             const Selection& selection, FunctionRef<void(std::uint64_t step)> get);
-    // These return the number of elements that they get. moves: to the program's structs, if theirs differ.
+    bool is_on_device(const adios2::core::VariableBase& variable, const void* values) const;
+    // These return the number of elements that they get.
     std::uint64_t get_strings(steps::VariableId id, const steps::Variable& definition, std::string* values,
                               const Selection& selection, std::uint64_t step) const;
-    std::uint64_t get_elements(steps::VariableId id, const steps::Variable& definition, void* values,
-                               const Selection& selection, steps::Mode mode, std::uint64_t step,
-                               const FieldMoves* moves = nullptr);
-    std::uint64_t get_array(steps::VariableId id, const steps::Variable& definition, void* values,
-                            const Selection& selection, steps::Mode mode, std::uint64_t step,
-                            const FieldMoves* moves);
-    std::uint64_t get_value(steps::VariableId id, const steps::Variable& definition, void* values,
-                            std::uint64_t block, std::uint64_t step, const FieldMoves* moves) const;
+    std::uint64_t get_elements(steps::VariableId id, const steps::Variable& definition, const Place& place,
+                               const Selection& selection, steps::Mode mode, std::uint64_t step);
+    std::uint64_t get_array(steps::VariableId id, const steps::Variable& definition, const Place& place,
+                            const Selection& selection, steps::Mode mode, std::uint64_t step);
+    std::uint64_t get_value(steps::VariableId id, const steps::Variable& definition, const Place& place,
+                            std::uint64_t block, std::uint64_t step) const;
+#ifdef STEPSTORE_ADIOS2_DERIVED
+    std::string expression_of(const std::string& variable, std::uint64_t step) const;
+    std::vector<Source> sources_of(const std::string& expression, const std::string& what,
+                                   std::uint64_t step) const;
+    void get_input(const Source& source, const steps::Block& block, bool value, Derived::Piece& piece,
+                   std::uint64_t step);
+    bool get_derived(steps::VariableId id, const steps::Variable& definition,
+                     std::optional<std::uint64_t> only_block, const steps::Dims& start,
+                     const steps::Dims& count, void* memory, std::uint64_t step);
+#endif
     void refuse_steps_of_value(const steps::Variable& definition, const Selection& selection) const;
 
     Blocks& blocks_of(steps::VariableId id, std::uint64_t step) const;
     const steps::Block& block_of(steps::VariableId id, std::uint64_t block, std::uint64_t step) const;
     template <class T>
-    void get(adios2::Variable<T>& variable, T* values, const Selection& selection, const adios2::Dims& told,
-             steps::Mode mode);
+    void get(adios2::Variable<T>& variable, T* values, bool device, const Selection& selection,
+             const adios2::Dims& told, steps::Mode mode);
     void check_room(steps::VariableId id, const Selection& selection, const adios2::Dims& told,
                     std::uint64_t step) const;
     void scatter_all();
+    void forget_gets();
     steps::UndoOperator undoing(); // for the life of this adapter
 
     adios2::IO io_;
@@ -150,6 +197,10 @@ private:
     Inventory inventory_; // where there is a host
     std::map<std::string, steps::Attribute> attributes_;
     std::uint64_t attribute_changes_ = 0; // what the reader said when they were shown
+#ifdef STEPSTORE_ADIOS2_DERIVED
+    std::vector<Derived> derived_;
+#endif
+    bool has_expressions_ = false; // the stream has derived variables
     std::vector<Scatter> scatters_;
     mutable std::map<std::pair<steps::VariableId, std::uint64_t>, Blocks> blocks_;
     std::size_t last_step_ = 0;

@@ -1,4 +1,5 @@
 // A reader's gets: what is selected, and into which memory it goes.
+#include "device.h"
 #include "operators.h"
 #include "read.h"
 
@@ -47,22 +48,32 @@ std::uint64_t ReadAdapter::absolute_step(steps::VariableId id, std::size_t relat
     return *step;
 }
 
+bool ReadAdapter::is_on_device(const adios2::core::VariableBase& variable, const void* values) const
+{
+    if (host_ != nullptr) return on_device(variable, values);
+    const auto shown = by_identity_.find(&variable);
+    refuse_device(variable, shown == by_identity_.end() ? "" : shown_[shown->second].definition.name, values);
+    return false;
+}
+
 template <class T>
 void ReadAdapter::get(adios2::Variable<T>& variable, T* values, steps::Mode mode)
 {
-    get(variable, values, selection_of(variable), variable.Count(), mode);
+    const bool device = is_on_device(*identity_of(variable), values);
+    get(variable, values, device, selection_of(variable), variable.Count(), mode);
 }
 
 template <class T>
 void ReadAdapter::get(adios2::Variable<T>& variable, T* values, const Selection& selection, steps::Mode mode)
 {
+    const bool device = is_on_device(*identity_of(variable), values);
     const auto shape = variable.Shape();
-    get(variable, values, selection, shape.empty() ? variable.Count() : shape, mode);
+    get(variable, values, device, selection, shape.empty() ? variable.Count() : shape, mode);
 }
 
 // told: the size of the selection, unless it is a box, as ADIOS2 says it to the program.
 template <class T>
-void ReadAdapter::get(adios2::Variable<T>& variable, T* values, const Selection& selection,
+void ReadAdapter::get(adios2::Variable<T>& variable, T* values, bool device, const Selection& selection,
                       const adios2::Dims& told, steps::Mode mode)
 {
     const auto id = id_of(identity_of(variable), variable.Name(), steps::type_of<T>());
@@ -73,7 +84,7 @@ void ReadAdapter::get(adios2::Variable<T>& variable, T* values, const Selection&
             values += get_strings(id, definition, values, selection, step);
         } else {
             if (shown_as_array(definition)) check_room(id, selection, told, step);
-            values += get_elements(id, definition, values, selection, mode, step);
+            values += get_elements(id, definition, {values, device}, selection, mode, step);
         }
     });
 }
@@ -124,38 +135,40 @@ std::uint64_t ReadAdapter::get_strings(steps::VariableId id, const steps::Variab
     return 1;
 }
 
-std::uint64_t ReadAdapter::get_elements(steps::VariableId id, const steps::Variable& definition, void* values,
-                                        const Selection& selection, steps::Mode mode, std::uint64_t step,
-                                        const FieldMoves* moves)
+std::uint64_t ReadAdapter::get_elements(steps::VariableId id, const steps::Variable& definition,
+                                        const Place& place, const Selection& selection, steps::Mode mode,
+                                        std::uint64_t step)
 {
-    if (shown_as_array(definition)) return get_array(id, definition, values, selection, mode, step, moves);
+    if (shown_as_array(definition)) return get_array(id, definition, place, selection, mode, step);
     refuse_steps_of_value(definition, selection);
     const auto block = selection.HasBlockSelection() ? selection.GetBlockID() : 0;
-    return get_value(id, definition, values, block, step, moves);
+    return get_value(id, definition, place, block, step);
 }
 
-std::uint64_t ReadAdapter::get_value(steps::VariableId id, const steps::Variable& definition, void* values,
-                                     std::uint64_t block, std::uint64_t step, const FieldMoves* moves) const
+std::uint64_t ReadAdapter::get_value(steps::VariableId id, const steps::Variable& definition,
+                                     const Place& place, std::uint64_t block, std::uint64_t step) const
 {
-    if (moves == nullptr) {
-        reader().get_value(id, values, block, step);
-    } else {
-        std::vector<std::byte> stored(steps::element_size(definition));
-        reader().get_value(id, stored.data(), block, step);
-        moves->apply(stored.data(), static_cast<std::byte*>(values), 1);
+    if (place.moves == nullptr && !place.on_device) {
+        reader().get_value(id, place.values, block, step);
+        return 1;
     }
+    Scatter one{{}, {}, place.values, place.on_device, steps::element_size(definition), {}};
+    if (place.moves != nullptr) one.moves = *place.moves;
+    one.packed.resize(one.element_size);
+    reader().get_value(id, one.packed.data(), block, step);
+    one.deliver();
     return 1;
 }
 
-std::uint64_t ReadAdapter::get_array(steps::VariableId id, const steps::Variable& definition, void* values,
-                                     const Selection& selection, steps::Mode mode, std::uint64_t step,
-                                     const FieldMoves* moves)
+std::uint64_t ReadAdapter::get_array(steps::VariableId id, const steps::Variable& definition,
+                                     const Place& place, const Selection& selection, steps::Mode mode,
+                                     std::uint64_t step)
 {
     auto& from = reader();
     const auto kind = definition.kind;
     const bool box = selection.GetSelectionType() == adios2::SelectionType::BoundingBox;
     if (kind == steps::ShapeKind::local_value && selection.HasBlockSelection())
-        return get_value(id, definition, values, selection.GetBlockID(), step, moves);
+        return get_value(id, definition, place, selection.GetBlockID(), step);
     steps::Dims start;
     steps::Dims count;
     if (box) {
@@ -172,19 +185,23 @@ std::uint64_t ReadAdapter::get_array(steps::VariableId id, const steps::Variable
     }
     const auto number = steps::elements(count);
     const auto get_packed = [&](void* packed) {
+#ifdef STEPSTORE_ADIOS2_DERIVED
+        const auto only = by_block ? std::optional<std::uint64_t>(block) : std::nullopt;
+        if (has_expressions_ && get_derived(id, definition, only, start, count, packed, step)) return;
+#endif
         if (by_block)
             from.get_block(id, block, start, count, packed, steps::Mode::deferred, step);
         else
             from.get(id, start, count, packed, steps::Mode::deferred, step);
     };
-    if (!selection.HasMemorySelection() && moves == nullptr) {
-        get_packed(values);
+    if (!selection.HasMemorySelection() && place.moves == nullptr && !place.on_device) {
+        get_packed(place.values);
         if (mode == steps::Mode::sync) perform_gets();
         return number;
     }
     const auto size = steps::element_size(definition);
-    Scatter scatter{std::nullopt, std::nullopt, values, size, std::vector<std::byte>(number * size)};
-    if (moves != nullptr) scatter.moves = *moves;
+    Scatter scatter{{}, {}, place.values, place.on_device, size, std::vector<std::byte>(number * size)};
+    if (place.moves != nullptr) scatter.moves = *place.moves;
     if (selection.HasMemorySelection())
         scatter.memory.emplace(selection, in_program_order(count), parameters_.order, definition.name);
     get_packed(scatter.packed.data());
@@ -203,21 +220,49 @@ steps::UndoOperator ReadAdapter::undoing()
     };
 }
 
+// On a device through memory of the host that has all that lies there.
 void ReadAdapter::Scatter::deliver() const
 {
-    if (!moves) return memory->unpack(packed.data(), values, element_size);
+    if (!on_device) return deliver(values);
+    if (!memory && !moves) return copy_to_device(values, packed.data(), packed.size());
+    const auto elements = memory ? memory->elements() : packed.size() / element_size;
+    std::vector<std::byte> all(elements * (moves ? moves->wanted_size : element_size));
+    copy_from_device(all.data(), values, all.size());
+    deliver(all.data());
+    copy_to_device(values, all.data(), all.size());
+}
+
+void ReadAdapter::Scatter::deliver(void* to) const
+{
+    if (!moves && !memory) {
+        std::memcpy(to, packed.data(), packed.size());
+        return;
+    }
+    if (!moves) return memory->unpack(packed.data(), to, element_size);
     const auto structs = packed.size() / element_size;
-    if (!memory) return moves->apply(packed.data(), static_cast<std::byte*>(values), structs);
+    if (!memory) return moves->apply(packed.data(), static_cast<std::byte*>(to), structs);
     std::vector<std::byte> moved(structs * moves->wanted_size);
-    memory->pack(values, moved.data(), moves->wanted_size); // what belongs to no field stays as it is
+    memory->pack(to, moved.data(), moves->wanted_size); // what belongs to no field stays as it is
     moves->apply(packed.data(), moved.data(), structs);
-    memory->unpack(moved.data(), values, moves->wanted_size);
+    memory->unpack(moved.data(), to, moves->wanted_size);
 }
 
 void ReadAdapter::scatter_all()
 {
+#ifdef STEPSTORE_ADIOS2_DERIVED
+    for (const auto& one : std::exchange(derived_, {}))
+        one.deliver(reader().order(), where());
+#endif
     for (const auto& one : scatters_)
         one.deliver();
+    scatters_.clear();
+}
+
+void ReadAdapter::forget_gets()
+{
+#ifdef STEPSTORE_ADIOS2_DERIVED
+    derived_.clear();
+#endif
     scatters_.clear();
 }
 

@@ -18,6 +18,12 @@ bool same_value(const steps::Attribute& a, const steps::Attribute& b)
            a.strings == b.strings;
 }
 
+bool is_expression(const steps::Attribute& attribute)
+{
+    static const auto ending = steps::expression_attribute("");
+    return attribute.name.ends_with(ending) && attribute.type == steps::Type::string && !attribute.array;
+}
+
 } // namespace
 
 void ReadAdapter::hide_all()
@@ -207,6 +213,10 @@ void ReadAdapter::show_attributes(std::uint64_t step)
     for (const auto& name : reader().attribute_names(step)) {
         auto attribute = reader().attribute(name, step);
         if (!attribute) continue;
+        if (is_expression(*attribute)) { // for the engine itself
+            has_expressions_ = true;
+            continue;
+        }
         auto [at, is_new] = attributes_.try_emplace(name);
         if (!is_new && same_value(at->second, *attribute)) continue;
         at->second = std::move(*attribute);

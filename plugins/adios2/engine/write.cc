@@ -2,6 +2,7 @@
 
 #include "core_api.h"
 #include "core_engine.h"
+#include "device.h"
 #include "memory_selection.h"
 #include "operators.h"
 #include "structures.h"
@@ -76,7 +77,8 @@ steps::Variable definition_of(const adios2::Variable<T>& variable, bool core_fit
 WriteAdapter::WriteAdapter(adios2::IO io, const Parameters& parameters,
                            const std::shared_ptr<Communicator>& communicator)
     : io_(io), core_fits_(misfit().empty()), attributes_(io, core_fits_), communicator_(communicator),
-      writer_(parameters.location, parameters.writer, communicator), order_(parameters.order),
+      writer_(parameters.location, parameters.writer, communicator),
+      derived_(io, core_fits_, parameters.writer.min_deferred_size), order_(parameters.order),
       engine_name_(parameters.location), flatten_(parameters.flatten_steps)
 {
     writer_.agree(core_fits_ ? claims_of(io) : std::vector<steps::Claim>());
@@ -105,6 +107,7 @@ void WriteAdapter::end_step()
     if (!in_step_)
         throw Error(-DER_INVAL,
                     "stepstore: EndStep without BeginStep on the stream " + writer_.location().text());
+    put_derived();
     in_step_ = false;
     if (!flatten_) return end_writers_step();
     writer_.end_part();
@@ -147,7 +150,9 @@ std::size_t WriteAdapter::current_step() const
 
 void WriteAdapter::perform_puts()
 {
-    if (writer_.in_step()) writer_.perform_puts();
+    if (!writer_.in_step()) return;
+    derived_.keep();
+    writer_.perform_puts();
 }
 
 void WriteAdapter::write_puts()
@@ -162,6 +167,7 @@ void WriteAdapter::close()
         const bool has_part = writer_.in_step() || !core_of(io_).GetAttributes().empty();
         if (communicator_->max(has_part ? 1 : 0) != 0 && !writer_.in_step()) writer_.begin_step();
     }
+    if (implicit_step_) put_derived();
     if (writer_.in_step()) end_writers_step();
     writer_.close();
 }
@@ -271,10 +277,16 @@ template <class V>
                                                               steps::Mode mode)
 {
     if (!in_step_ && !writer_.in_step()) begin_implicit_step();
+    const bool device = core_fits_ && on_device(*identity_of(variable), values);
     auto& entry = known(variable);
     look_for_operators(variable, entry);
-    if (!steps::is_value(entry.kind)) return put_array(variable, entry, values, mode);
-    if (counts(entry)) writer_.put_value(entry.id, values);
+    if (!core_fits_) refuse_device(*entry.identity, entry.name, values);
+    if (device) return put_from_device(entry, values);
+    if (!steps::is_value(entry.kind))
+        put_array(variable, entry, values, mode);
+    else if (counts(entry))
+        writer_.put_value(entry.id, values);
+    if (derived_.is_input(*entry.identity)) remember_input(entry, values, mode);
 }
 
 template <class V>
@@ -321,8 +333,10 @@ std::span<std::byte> WriteAdapter::put_span(adios2::Variable<T>& variable)
     const auto selection = selection_of(variable);
     look(variable, entry, selection);
     const bool global = entry.kind == steps::ShapeKind::global_array;
-    return writer_.put_span(entry.id, entry.shape, global ? selection.GetStart() : steps::Dims(),
-                            entry.count);
+    const auto room =
+        writer_.put_span(entry.id, entry.shape, global ? selection.GetStart() : steps::Dims(), entry.count);
+    remember_span(entry, selection, room);
+    return room;
 }
 
 template <class V>
@@ -338,6 +352,12 @@ void WriteAdapter::put_selected(V& variable, Known& entry, const void* values, s
     const auto packed = writer_.put_span(entry.id, entry.shape, start, entry.count);
     if (!packed.empty()) memory.pack(values, packed.data(), entry.element_size);
 }
+
+#ifdef STEPSTORE_ADIOS2_DERIVED
+template bool WriteAdapter::is_same(const Known&, const DerivedVariable&) const;
+template WriteAdapter::Known& WriteAdapter::define(Known&, DerivedVariable&);
+template void WriteAdapter::look_for_operators(DerivedVariable&, Known&);
+#endif
 
 #define instantiate(T) template void WriteAdapter::put<T>(adios2::Variable<T>&, const T*, steps::Mode);
 ADIOS2_FOREACH_STDTYPE_1ARG(instantiate)

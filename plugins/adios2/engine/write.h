@@ -5,6 +5,7 @@
 
 #include "adios_types.h"
 #include "attributes.h"
+#include "derived.h"
 #include "parameters.h"
 #include "steps/write/writer.h"
 
@@ -86,6 +87,16 @@ private:
     void put_selected(V& variable, Known& known, const void* values, steps::Mode mode);
     template <class V>
     void look(V& variable, Known& known, const Selection& selection);
+    void put_from_device(Known& known, const void* values);
+#ifdef STEPSTORE_ADIOS2_DERIVED
+    void remember_input(const Known& known, const void* values, steps::Mode mode);
+    void remember_span(const Known& known, const Selection& selection, std::span<std::byte> room);
+    void put_derived();
+#else
+    void remember_input(const Known&, const void*, steps::Mode) {}
+    void remember_span(const Known&, const Selection&, std::span<std::byte>) {}
+    void put_derived() {}
+#endif
     steps::DimsView shape_now(steps::VariableId id);
     void end_writers_step();
     void begin_implicit_step();
@@ -95,6 +106,7 @@ private:
     AttributeWatch attributes_;
     std::shared_ptr<Communicator> communicator_;
     steps::Writer writer_;
+    DerivedPuts derived_;
     std::unordered_map<const void*, Known> variables_;
     std::vector<Known*> reshapable_; // global arrays whose shape is not constant; by id, with gaps
     std::vector<Put> puts_;          // of this step so far, then those of the step before

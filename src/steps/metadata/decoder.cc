@@ -1,6 +1,7 @@
 #include "steps/metadata/decoder.h"
 
 #include "base/wire.h"
+#include "steps/statistics.h"
 #include "stepstore/error.h"
 
 #include <daos_errno.h>
@@ -220,6 +221,14 @@ std::uint64_t RankStep::raw_bytes(std::uint32_t index) const
     return bytes;
 }
 
+bool RankStep::left_out(std::uint32_t index) const
+{
+    const PlanEntry& planned = plan->entries[index];
+    if ((planned.flags & entry_is_placed) == 0) return false;
+    const std::uint32_t before = minmax_size(local(index), plan->statistics, planned.flags);
+    return load_placement(sections.fixed.data() + planned.fixed_at + before).codec == Codec::left_out;
+}
+
 Placement RankStep::place(std::uint32_t index) const
 {
     const PlanEntry& placed = entry(index);
@@ -262,6 +271,8 @@ std::optional<MinMax> RankStep::minmax(std::uint32_t index) const
     std::memcpy(result.min.bytes.data(), at, of.size);
     const bool single = (plan->entries[index].flags & entry_is_single) != 0;
     std::memcpy(result.max.bytes.data(), single ? at : at + of.size, of.size);
+    const bool placed = (plan->entries[index].flags & entry_is_placed) != 0;
+    if (placed && says_none(of.type, result)) return std::nullopt;
     return result;
 }
 

@@ -146,6 +146,7 @@ public:
     // Where a block lies in the rank's data array, as checked against the step's data (an inline one:
     // nowhere, 0 bytes). -DER_DF_INVAL: damage.
     Placement place(std::uint32_t index) const;
+    bool left_out(std::uint32_t index) const;           // a block whose data is not stored
     std::uint64_t raw_bytes(std::uint32_t index) const; // of a block, before compression
     std::uint32_t first_of(VariableId id) const;        // Plan::none: none
     std::uint32_t next(std::uint32_t index) const { return plan->next[index]; }

@@ -212,6 +212,20 @@ void Reader::Impl::get_values(const InstalledStep& step, VariableId id, DimsView
     });
 }
 
+void Reader::Impl::refuse_left_out(const InstalledStep& step, VariableId id, const PlacedBlock& block) const
+{
+    const Dictionary& known = source->dictionary();
+    const std::string who = where(id, step) + ": of block " + std::to_string(block.index) +
+                            ", of writer rank " + std::to_string(block.writer_rank) + ", ";
+    const Attribute* derived = known.attribute(expression_attribute(known.variables()[id].name), step.step);
+    if (derived == nullptr || derived->strings.empty() || derived->strings.front().empty())
+        throw Error(-DER_ENOENT, who + "only minimum and maximum are stored: its writer chose to leave its "
+                                       "data out (StoreStatsOnly)");
+    throw Error(-DER_ENOENT, who + "no data is stored, because ADIOS2 derives it from other variables (" +
+                                 derived->strings.front().substr(0, 200) +
+                                 "): read it with an ADIOS2 that has derived variables (docs/adios2.md)");
+}
+
 void Reader::Impl::add_read(const InstalledStep& step, VariableId id, const PlacedBlock& block,
                             BoxView extent, BoxView wanted, std::byte* to)
 {
@@ -221,12 +235,8 @@ void Reader::Impl::add_read(const InstalledStep& step, VariableId id, const Plac
                            stream->record().order);
     const Placement place = block.rank->place(block.entry);
     if (place.codec == Codec::left_out)
-        return each_shared_run(extent, wanted, stream->record().order, [&](auto, auto, auto) {
-            throw Error(-DER_ENOENT, where(id, step) + ": of block " + std::to_string(block.index) +
-                                         ", of writer rank " + std::to_string(block.writer_rank) +
-                                         ", only minimum and maximum are stored: its writer chose to leave "
-                                         "its data out (StoreStatsOnly)");
-        });
+        return each_shared_run(extent, wanted, stream->record().order,
+                               [&](auto, auto, auto) { refuse_left_out(step, id, block); });
     const DataPlace data_of{block.rank->header.generation, block.writer_rank};
     if (place.codec == Codec::none)
         return reads->add(data_of, place.at, extent, wanted, to, size, block.rank->sums());

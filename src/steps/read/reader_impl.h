@@ -31,6 +31,8 @@ public:
     void get_block(VariableId id, std::uint64_t block, DimsView start, DimsView count, void* memory,
                    std::uint64_t number);
     PlacedBlock placed(const InstalledStep& step, VariableId id, std::uint64_t block) const;
+    [[noreturn]] void refuse_left_out(const InstalledStep& step, VariableId id,
+                                      const PlacedBlock& block) const;
     // `wanted` of a block that covers `extent`, into packed memory.
     void add_read(const InstalledStep& step, VariableId id, const PlacedBlock& block, BoxView extent,
                   BoxView wanted, std::byte* to);

@@ -125,6 +125,7 @@ std::vector<Block> blocks_of(const InstalledStep& step, VariableId id, const Var
         block.start = copy(geometry.start);
         block.count = copy(geometry.count);
         block.minmax = placed.rank->minmax(placed.entry);
+        block.left_out = placed.rank->left_out(placed.entry);
         if (variable.kind == ShapeKind::joined_array) {
             block.start.assign(block.count.size(), 0);
             const std::size_t joined = joined_position(geometry.shape);

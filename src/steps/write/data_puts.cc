@@ -39,11 +39,11 @@ std::span<std::byte> DataPuts::span_element(std::uint32_t entry, std::size_t siz
     return memory;
 }
 
-std::span<std::byte> DataPuts::span(Block block)
+std::span<std::byte> DataPuts::span(Block block, bool measured)
 {
     const std::span<std::byte> memory = staged_.spans.zeros(block.bytes);
     block.memory = memory.data();
-    waiting_.push_back({block, Source::span});
+    waiting_.push_back({block, Source::span, measured});
     return memory;
 }
 
@@ -55,7 +55,11 @@ void DataPuts::measure(std::span<Waiting> blocks, Encoder& encoder, Profile& pro
         if (std::exchange(one.measured, true)) continue;
         const Block& block = one.block;
         std::byte* slot = encoder.minmax_slot(block.entry);
-        if (slot != nullptr) store_minmax(block.type, block.memory, block.bytes / size_of(block.type), slot);
+        if (slot == nullptr) continue;
+        if (block.through != nullptr && !block.through->looks())
+            store_no_minmax(block.type, slot);
+        else
+            store_minmax(block.type, block.memory, block.bytes / size_of(block.type), slot);
     }
 }
 

@@ -80,9 +80,10 @@ void Writer::put_string(VariableId variable, std::string_view value)
     impl_->put_value(variable, nullptr, value, true);
 }
 
-std::span<std::byte> Writer::put_span(VariableId variable, DimsView shape, DimsView start, DimsView count)
+std::span<std::byte> Writer::put_span(VariableId variable, DimsView shape, DimsView start, DimsView count,
+                                      const MinMax* extremes)
 {
-    return impl_->put_span(variable, shape, start, count);
+    return impl_->put_span(variable, shape, start, count, extremes);
 }
 
 void Writer::attribute(const Attribute& attribute)

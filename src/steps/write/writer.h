@@ -107,8 +107,9 @@ public:
     void put_value(VariableId variable, const void* value);
     void put_string(VariableId variable, std::string_view value);
     // Room for a block that the program fills until end_step, in the library's memory: a put without a copy
-    // of its own.
-    std::span<std::byte> put_span(VariableId variable, DimsView shape, DimsView start, DimsView count);
+    // of its own. extremes: its minimum and maximum, if the program knows them already.
+    std::span<std::byte> put_span(VariableId variable, DimsView shape, DimsView start, DimsView count,
+                                  const MinMax* extremes = nullptr);
 
     // From this step on (before the first step: from step 0 on). Setting the same value again costs nothing;
     // another value or type replaces it from this step on. One rank's is enough: where several ranks differ,

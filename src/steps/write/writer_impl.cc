@@ -237,7 +237,8 @@ void Writer::Impl::put_block(const DataPuts::Block& block, VariableId id, Mode m
     }
 }
 
-std::span<std::byte> Writer::Impl::put_span(VariableId id, DimsView shape, DimsView start, DimsView count)
+std::span<std::byte> Writer::Impl::put_span(VariableId id, DimsView shape, DimsView start, DimsView count,
+                                            const MinMax* extremes)
 {
     require_step("put_span");
     const Variable& variable = encoder->variable(id);
@@ -246,7 +247,11 @@ std::span<std::byte> Writer::Impl::put_span(VariableId id, DimsView shape, DimsV
         return puts.span_element(encoder->add_block(id, shape, start, count, 0), element_size(variable));
     const DataPuts::Block block = add_block(id, shape, start, count, number, nullptr);
     if (number == 0) return {};
-    return puts.span(block);
+    if (std::byte* slot = extremes != nullptr ? encoder->minmax_slot(block.entry) : nullptr) {
+        std::memcpy(slot, extremes->min.bytes.data(), size_of(variable.type));
+        std::memcpy(slot + size_of(variable.type), extremes->max.bytes.data(), size_of(variable.type));
+    }
+    return puts.span(block, extremes != nullptr);
 }
 
 void Writer::Impl::put_value(VariableId id, const void* value, std::string_view text, bool is_text)

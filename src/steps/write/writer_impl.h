@@ -27,7 +27,8 @@ public:
 
     std::uint64_t begin_step();
     void put(VariableId id, const BlockGeometry& block, const void* data, Mode mode);
-    std::span<std::byte> put_span(VariableId id, DimsView shape, DimsView start, DimsView count);
+    std::span<std::byte> put_span(VariableId id, DimsView shape, DimsView start, DimsView count,
+                                  const MinMax* extremes);
     void put_value(VariableId id, const void* value, std::string_view text, bool is_text);
     void perform_puts(bool spans);
     void write_puts(bool spans); // with async_write beside the program

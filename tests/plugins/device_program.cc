@@ -1,0 +1,239 @@
+// Buffers in the memory of a device, in a program that test_derived.py builds against an ADIOS2 with
+// GPU_SUPPORT. There is no device: this program stands in for ADIOS2's functions that copy from and to one,
+// and ends if anybody else touches the memory. It prints what it reads back, which is the same with each
+// engine.
+//   device_program ENGINE FOLDER
+#include <adios2.h>
+
+#include <algorithm>
+#include <cstring>
+#include <iostream>
+#include <map>
+#include <stdexcept>
+#include <sys/mman.h>
+
+namespace {
+
+std::map<const char*, std::size_t> on_device; // where they begin, bytes
+std::size_t copied_out = 0, copied_in = 0, kernels = 0;
+
+bool is_on_device(const void* at)
+{
+    const auto* byte = static_cast<const char*>(at);
+    auto after = on_device.upper_bound(byte);
+    if (after == on_device.begin()) return false;
+    --after;
+    return byte < after->first + after->second;
+}
+
+void allow(int how)
+{
+    for (const auto& [begin, bytes] : on_device)
+        if (mprotect(const_cast<char*>(begin), bytes, how) != 0) throw std::runtime_error("mprotect");
+}
+
+template <class T>
+T* device(std::size_t elements)
+{
+    const std::size_t bytes = (elements * sizeof(T) + 4095) / 4096 * 4096;
+    void* memory = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) throw std::runtime_error("mmap");
+    on_device[static_cast<char*>(memory)] = bytes;
+    return static_cast<T*>(memory);
+}
+
+void copy(void* to, const void* from, std::size_t bytes)
+{
+    allow(PROT_READ | PROT_WRITE);
+    std::memcpy(to, from, bytes);
+    allow(PROT_NONE);
+}
+
+template <class T>
+T* device(const std::vector<T>& values)
+{
+    T* memory = device<T>(values.size());
+    copy(memory, values.data(), values.size() * sizeof(T));
+    return memory;
+}
+
+template <class T>
+std::vector<T> host(const T* from, std::size_t elements)
+{
+    std::vector<T> values(elements);
+    copy(values.data(), from, elements * sizeof(T));
+    return values;
+}
+
+} // namespace
+
+namespace adios2::helper {
+
+void MemcpyGPUToBuffer(char* to, const char* from, std::size_t bytes)
+{
+    if (bytes > 0 && !is_on_device(from)) throw std::logic_error("copied from what is not on the device");
+    copied_out += bytes;
+    copy(to, from, bytes);
+}
+
+void MemcpyBufferToGPU(char* to, const char* from, std::size_t bytes)
+{
+    if (bytes > 0 && !is_on_device(to)) throw std::logic_error("copied to what is not on the device");
+    copied_in += bytes;
+    copy(to, from, bytes);
+}
+
+bool IsGPUbuffer(const void* at)
+{
+    return is_on_device(at);
+}
+
+template <class T>
+void GPUMinMax(const T* values, const std::size_t elements, T& min, T& max)
+{
+    ++kernels;
+    allow(PROT_READ);
+    const auto found = std::minmax_element(values, values + elements);
+    min = *found.first;
+    max = *found.second;
+    allow(PROT_NONE);
+}
+template void GPUMinMax(const float*, const std::size_t, float&, float&);
+template void GPUMinMax(const double*, const std::size_t, double&, double&);
+template void GPUMinMax(const std::int32_t*, const std::size_t, std::int32_t&, std::int32_t&);
+
+} // namespace adios2::helper
+
+namespace {
+
+template <class Values>
+void show(const std::string& what, const Values& values)
+{
+    std::cout << what << ":";
+    for (const auto& one : values)
+        std::cout << " " << one;
+    std::cout << "\n";
+}
+
+std::vector<double> counted(std::size_t elements, double from)
+{
+    std::vector<double> values(elements);
+    for (auto& one : values)
+        one = from++;
+    return values;
+}
+
+adios2::Engine open(adios2::IO& io, const std::string& name, adios2::Mode mode)
+{
+    if (io.EngineType() == "Plugin")
+        io.SetParameters(
+            {{"PluginName", "stepstore"}, {"PluginLibrary", "stepstore_adios2"}, {"Location", name}});
+    return io.Open(name, mode);
+}
+
+void write(adios2::IO io, const std::string& name, bool ours)
+{
+    auto found = io.DefineVariable<double>("found", {2, 3}, {0, 0}, {2, 3}); // by its address
+    auto told = io.DefineVariable<double>("told", {4}, {0}, {2});
+    told.SetMemorySpace(adios2::MemorySpace::GPU);
+    auto on_host = io.DefineVariable<std::int32_t>("on_host", {3}, {0}, {3});
+    auto inner = io.DefineVariable<float>("inner", {2, 2}, {0, 0}, {2, 2});
+    auto single = io.DefineVariable<double>("single");
+    auto engine = open(io, name, adios2::Mode::Write);
+    for (int step = 0; step < 2; ++step) {
+        engine.BeginStep();
+        double* matrix = device(counted(6, 10 * step));
+        engine.Put(found, matrix, step == 0 ? adios2::Mode::Sync : adios2::Mode::Deferred);
+        double* halves = device(counted(4, 100 + step));
+        for (std::size_t half = 0; half < 2; ++half) {
+            told.SetSelection({{2 * half}, {2}});
+            engine.Put(told, halves + 2 * half);
+        }
+        const std::vector<std::int32_t> three{7, 8, 9};
+        engine.Put(on_host, three.data(), adios2::Mode::Sync);
+        if (ours) { // BP5 takes the block without looking at the memory selection, and single values directly
+            std::vector<float> with_ghosts(16, -1);
+            for (std::size_t i = 0; i < 4; ++i)
+                with_ghosts[(1 + i / 2) * 4 + 1 + i % 2] = static_cast<float>(i + 1);
+            inner.SetMemorySelection({{1, 1}, {4, 4}});
+            engine.Put(inner, device(with_ghosts));
+            engine.Put(single, device(std::vector<double>{4.5}), adios2::Mode::Sync);
+        }
+        engine.EndStep();
+    }
+    engine.Close();
+}
+
+void read(adios2::IO io, const std::string& name, bool ours)
+{
+    auto engine = open(io, name, adios2::Mode::Read);
+    for (int step = 0; engine.BeginStep() == adios2::StepStatus::OK; ++step) {
+        auto found = io.InquireVariable<double>("found");
+        show("shape", found.Shape());
+        show("shape on the device", found.Shape(adios2::MemorySpace::GPU));
+        show("extremes", std::vector<double>{found.Min(), found.Max()});
+        std::vector<double> values;
+        if (step == 0) { // the first buffer decides
+            engine.Get(found, values, adios2::Mode::Sync);
+            show("on the host", values);
+        }
+        auto told = io.InquireVariable<double>("told");
+        told.SetMemorySpace(adios2::MemorySpace::GPU);
+        told.SetSelection({{1}, {2}});
+        double* to = device<double>(2);
+        engine.Get(told, to, adios2::Mode::Deferred);
+        engine.PerformGets();
+        show("two on the device", host(to, 2));
+        auto on_host = io.InquireVariable<std::int32_t>("on_host");
+        std::int32_t* three = device<std::int32_t>(3);
+        engine.Get(on_host, three, adios2::Mode::Sync);
+        show("from the host's to the device", host(three, 3));
+        if (ours) {
+            auto inner = io.InquireVariable<float>("inner");
+            float* around = device(std::vector<float>(16, -2));
+            inner.SetMemorySelection({{1, 1}, {4, 4}});
+            engine.Get(inner, around, adios2::Mode::Sync);
+            const auto there = host(around, 16);
+            if (there[5] + there[6] * 10 + there[9] * 100 + there[10] * 1000 + there[0] != 4319)
+                throw std::runtime_error("a part of an array on the device");
+            double* single = device<double>(1);
+            engine.Get(io.InquireVariable<double>("single"), single, adios2::Mode::Sync);
+            if (host(single, 1).front() != 4.5) throw std::runtime_error("a value on the device");
+        }
+        engine.EndStep();
+    }
+    engine.Close();
+    // Row by row on the host, column by column on the device.
+    auto matrix = io.InquireVariable<double>("found");
+    if (matrix) io.RemoveVariable("found");
+    engine = open(io, name, adios2::Mode::Read);
+    engine.BeginStep();
+    auto found = io.InquireVariable<double>("found");
+    found.SetMemorySpace(adios2::MemorySpace::GPU);
+    double* part = device<double>(4);
+    found.SetSelection({{0, 1}, {2, 2}});
+    engine.Get(found, part, adios2::Mode::Sync);
+    show("a part on the device", host(part, 4));
+    engine.EndStep();
+    engine.Close();
+}
+
+} // namespace
+
+int main(int, char** arguments)
+{
+    const std::string engine = arguments[1], name = std::string(arguments[2]) + "/stream";
+    try {
+        adios2::ADIOS adios;
+        auto writing = adios.DeclareIO("writing"), reading = adios.DeclareIO("reading");
+        writing.SetEngine(engine);
+        reading.SetEngine(engine);
+        write(writing, name, engine != "BP5");
+        if (kernels == 0) throw std::runtime_error("minimum and maximum were not found on the device");
+        read(reading, name, engine != "BP5");
+        if (copied_out == 0 || copied_in == 0) throw std::runtime_error("nothing was copied");
+    } catch (const std::exception& error) {
+        std::cerr << error.what() << "\n";
+        return 1;
+    }
+}
