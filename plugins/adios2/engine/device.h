@@ -36,8 +36,8 @@ constexpr bool on_device(const adios2::core::VariableBase&, const void*)
 
 // Where the core does not fit: what another ADIOS2 says of its variable. -DER_NOTSUPPORTED: the memory is a
 // device's.
-inline void refuse_device(const adios2::core::VariableBase& variable, const std::string& name,
-                          const void* values)
+[[gnu::noinline, gnu::cold]] inline void refuse_device(const adios2::core::VariableBase& variable,
+                                                       const std::string& name, const void* values)
 {
     const auto space = const_cast<adios2::core::VariableBase&>(variable).GetMemorySpace(values);
     if (space == adios2::MemorySpace::Host) return;
