@@ -255,19 +255,19 @@ def main() -> None:
                 program = [sys.executable, "-c", WRITE_AND_READ, door, location]
                 assert run(program, with_package) == "as written\n"
                 print(f"ADIOS2 {release}, engine {door}: as written")
-            copies(package_of_stepstore, release, work)
+            copies(environment, package_of_stepstore, release, work)
         check_two_releases(work, environment, plugin_path)
         check_other_abi(work, environment | {"RELEASE": RELEASES[0]}, plugin_path, package_of_stepstore)
 
 
-def copies(package_of_stepstore: str, release: str, work: str) -> None:
+def copies(environment: dict[str, str], package_of_stepstore: str, release: str, work: str) -> None:
     """BP files are copied with ADIOS2 2.12; with an older one a sentence says so."""
     file = f"{work}/{release}.bp"
     write = (  # each in a variable: ADIOS2's Adios takes its engines along
         "import adios2; adios = adios2.Adios(); io = adios.declare_io('a'); "
         f"engine = io.open({file!r}, adios2.bindings.Mode.Write); engine.close()"
     )
-    environment = os.environ | {"PYTHONPATH": f"{package(release)}{os.pathsep}{package_of_stepstore}"}
+    environment = environment | {"PYTHONPATH": f"{package(release)}{os.pathsep}{package_of_stepstore}"}
     run([sys.executable, "-c", write], environment)
     words = [
         sys.executable,
