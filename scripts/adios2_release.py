@@ -1,7 +1,7 @@
 """Prints where a release of ADIOS2 from PyPI is: its package (libraries and public headers), and its sources.
 Downloads them first, once, into the user's cache.
 
-Argument: the release ("2.11.0"), or a version of PyPI's ("2.11.0.1014").
+Argument: the release ("2.11.0"), or a version of PyPI's ("2.11.0.1014"). Without: prints the packages of all.
 """
 
 import os
@@ -59,6 +59,9 @@ def _downloaded(folder: Path, version: str, words: list[str]) -> Path:
 
 
 def main() -> None:
+    if len(sys.argv) == 1:
+        print(*(package(version) / "adios2" for version in RELEASES.values()), sep="\n")
+        return
     version = RELEASES.get(sys.argv[1], sys.argv[1])
     print(package(version) / "adios2")
     print(sources(version))

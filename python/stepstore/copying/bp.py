@@ -40,8 +40,8 @@ def _library() -> ctypes.CDLL:
     except OSError as failure:
         raise Error(
             DER_NOSYS,
-            f"read a BP file with ADIOS2 {adios2.__version__}: {failure}. Copies of BP files need ADIOS2 2.12 "
-            "or later, here and where Stepstore was built",
+            f"read a BP file with ADIOS2 {adios2.__version__}: {failure}. Copies of BP files need "
+            "ADIOS2 2.12 or later, here and where Stepstore was built",
         ) from failure
     library.stepstore_adios2_copy_error.restype = ctypes.c_char_p
     return library
