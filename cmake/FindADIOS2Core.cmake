@@ -1,6 +1,6 @@
 # stepstore_adios2_core(INCLUDE RESULT): the folder with the headers of the core of an ADIOS2. INCLUDE has its
-# public headers. Empty: there are none, and ${RESULT}_WHY says why. Installations before 2.12 have them. Those
-# of later ones come from the source distribution on PyPI, which pip fetches once into the user's cache.
+# public headers. Empty: there are none, and ${RESULT}_WHY says why. Installations before 2.12 have them.
+# Those of later ones come from the source distribution on PyPI, which pip fetches once into the user's cache.
 # STEPSTORE_ADIOS2_CORE_HEADERS names a directory of them instead (`source` of ADIOS2's sources); OFF does
 # without.
 set(STEPSTORE_ADIOS2_CORE_HEADERS "" CACHE STRING
