@@ -176,6 +176,39 @@ TEST_F(OperatedStream, BesideDataThatIsLeftOutTheRestIsRead)
                  Error);
 }
 
+// A get that is refused at its third block leaves nothing that goes into its memory later, beside others that
+// wait: whole blocks, parts of them, and compressed ones.
+TEST_F(OperatedStream, AGetThatIsRefusedLeavesNoReadOfItsMemory)
+{
+    {
+        Writer writer(location, {}, self_communicator());
+        const auto field = writer.define("field", Type::float32, ShapeKind::global_array);
+        writer.begin_step();
+        const auto put = [&](std::uint64_t row) {
+            writer.put(field, Dims{6, 300}, Dims{row, 0}, Dims{2, 300}, values.data());
+        };
+        put(0);
+        writer.compress(field, {CompressionMethod::zstd, 1});
+        put(2);
+        writer.operate(field, leaving_data_out());
+        put(4);
+        writer.end_step();
+        writer.close();
+    }
+    for (const Dims& start : {Dims{0, 0}, Dims{0, 100}}) {
+        Reader from = reader();
+        const auto field = from.find("field").value();
+        const Dims rows{2, 300 - start[1]};
+        std::vector<float> got(2 * rows[1]), refused(3 * got.size(), -7), untouched = refused;
+        from.get(field, start, rows, got.data(), Mode::deferred, 0);
+        EXPECT_THROW(from.get(field, start, Dims{6, rows[1]}, refused.data(), Mode::deferred, 0), Error);
+        from.perform_gets();
+        EXPECT_EQ(refused, untouched);
+        for (std::size_t i = 0; i < got.size(); ++i)
+            ASSERT_EQ(got[i], values[i / rows[1] * 300 + start[1] + i % rows[1]]) << i;
+    }
+}
+
 // Of each type, and beside an element that lies in the metadata. Their memory is never looked at.
 TEST_F(OperatedStream, ExtremesAreLeftOutTooWhereTheMemoryIsNotLookedAt)
 {

@@ -4,6 +4,7 @@
 #include "base/second_look.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 namespace stepstore::steps {
@@ -225,6 +226,24 @@ void DataReads::run(FunctionRef<void(std::span<DataRequest>)> read)
         verify(fetch, read); // here, as its bytes are in the processor's cache then
         unpack(*fetch.packed, {fetch.memory, fetch.length}, raw);
     }
+}
+
+void DataReads::forget(MutableBytes memory) noexcept
+{
+    const auto goes_there = [&](const std::byte* to) {
+        return !std::less<>()(to, memory.data()) && std::less<>()(to, memory.data() + memory.size());
+    };
+    const auto forget_copies = [&](std::span<Copy> copies) {
+        for (Copy& copy : copies)
+            if (goes_there(copy.to)) copy.length = 0;
+    };
+    forget_copies(copies_);
+    for (auto& [place, segments] : segments_)
+        std::erase_if(segments, [&](const Segment& one) { return goes_there(one.direct); });
+    for (auto& [at, packed] : compressed_)
+        forget_copies(packed.copies);
+    std::erase_if(segments_, [](const auto& one) { return one.second.empty(); });
+    std::erase_if(compressed_, [](const auto& one) { return one.second.copies.empty(); });
 }
 
 void DataReads::clear()

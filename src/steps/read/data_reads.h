@@ -50,6 +50,8 @@ public:
     // Fetches everything; afterwards, also after an error, nothing is left to do.
     void run(FunctionRef<void(std::span<DataRequest>)> read);
     void clear();
+    // Nothing of what waits goes into this memory any more.
+    void forget(MutableBytes memory) noexcept;
     // Of the last run: as stored.
     std::uint64_t bytes() const { return bytes_; }
     std::uint64_t requests() const { return requests_; }

@@ -273,7 +273,7 @@ void Reader::Impl::get(VariableId id, DimsView start, DimsView count, void* memo
     if (of.kind == ShapeKind::local_value) return get_values(*wanted, id, start, count, to);
     std::uint64_t joined_at = 0;
     Dims joined_start;
-    each_block(*wanted, id, [&](const PlacedBlock& block) {
+    const auto add_block = [&](const PlacedBlock& block) {
         const BlockGeometry geometry = block.rank->geometry(block.entry);
         BoxView box{geometry.start, geometry.count};
         if (geometry.count.size() != shape.size())
@@ -294,7 +294,8 @@ void Reader::Impl::get(VariableId id, DimsView start, DimsView count, void* memo
         }
         add_read(*wanted, id, block, box, {start, count}, to);
         return true;
-    });
+    };
+    adding(to, elements(count) * element_size(of), [&] { each_block(*wanted, id, add_block); });
 }
 
 void Reader::Impl::get_block(VariableId id, std::uint64_t number, DimsView start, DimsView count,
@@ -327,7 +328,9 @@ void Reader::Impl::get_block(VariableId id, std::uint64_t number, DimsView start
                    " lies outside of the block " + to_text(extent));
     if (elements(count) == 0) return; // an empty vector has no memory
     require_memory();
-    add_read(*wanted, id, block, {{}, extent}, {start, count}, static_cast<std::byte*>(memory));
+    auto* to = static_cast<std::byte*>(memory);
+    adding(to, elements(count) * element_size(of),
+           [&] { add_read(*wanted, id, block, {{}, extent}, {start, count}, to); });
 }
 
 void Reader::Impl::perform_gets()

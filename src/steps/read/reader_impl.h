@@ -31,6 +31,17 @@ public:
     void get_block(VariableId id, std::uint64_t block, DimsView start, DimsView count, void* memory,
                    std::uint64_t number);
     PlacedBlock placed(const InstalledStep& step, VariableId id, std::uint64_t block) const;
+    // Adds reads into this memory. After an Error none of them waits: the memory is the caller's.
+    template <class Add>
+    void adding(std::byte* memory, std::uint64_t bytes, Add&& add)
+    {
+        try {
+            add();
+        } catch (...) {
+            reads->forget({memory, bytes});
+            throw;
+        }
+    }
     [[noreturn]] void refuse_left_out(const InstalledStep& step, VariableId id,
                                       const PlacedBlock& block) const;
     // `wanted` of a block that covers `extent`, into packed memory.
