@@ -61,7 +61,7 @@ public:
     void put_now(const Block& block, Encoder& encoder, DataWriter& data, Profile& profile);
     // Of a block of one element, which goes into the metadata.
     std::span<std::byte> span_element(std::uint32_t entry, std::size_t size);
-    std::span<std::byte> span(Block block, bool measured);
+    std::span<std::byte> span(Block block, bool measured = false); // measured: its min and max are known
     // Everything that waits; spans, which the program may fill until the step ends, only with `spans`.
     void perform(bool spans, Encoder& encoder, DataWriter& data, Profile& profile);
 
