@@ -274,8 +274,10 @@ TEST_P(StepSnapshots, CostIsInTheProfile)
 
 INSTANTIATE_TEST_SUITE_P(Layouts, StepSnapshots, ::testing::ValuesIn([] {
                              std::vector<std::string> names;
+                             // Beside the program a step is there after the next call (async_write.cc).
                              for (const auto& [name, design] : designs)
-                                 if (design.step_mode == StepMode::snapshot) names.push_back(name);
+                                 if (design.step_mode == StepMode::snapshot && !design.async)
+                                     names.push_back(name);
                              return names;
                          }()),
                          name_of_design);

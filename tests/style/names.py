@@ -17,7 +17,7 @@ LOOKS_LIKE_CODE = re.compile(r"[a-z][A-Z]|_|::|\(\)")
 OF_THE_READER = re.compile(r"/[A-Z]{4,}\b|[A-Z]{4,}(?=\.)")
 # Names of others, which no source of ours has.
 OF_ADIOS2 = """adios2_reorganize adios2_iotest heatTransfer WriteReadFlatten AvailableStepsCount adios2_c.h
-    ES_CloseTS ES_MDAgg"""
+    ES_CloseTS ES_MDAgg NewGetContext"""
 OF_OTHERS = """min_size full_ratio full_quota fdb_c daos_obj_fetch daos_obj_update MDB_WRITEMAP MPI_Comm_idup
     MAP_POPULATE CALI_CONFIG DataLoader ad_daos coll_perf ntuple_storage_daos.cxx RP_XSF DAOS_POOL DAOS_CONT
     API_VERSION daos_obj_layout_get daos_pool_stop_svc t_mpi t_shapesame t_filters_parallel t_cache
