@@ -47,7 +47,9 @@ def _downloaded(folder: Path, version: str, words: list[str]) -> Path:
                 wheel.extractall(content)
         else:
             with tarfile.open(archive) as tar:
-                tar.extractall(Path(work, "tar"), filter="data")
+                # Python 3.11.2 (Debian 12) has no filters yet.
+                safely = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
+                tar.extractall(Path(work, "tar"), **safely)
             (top,) = Path(work, "tar").iterdir()
             top.rename(content)
         try:
