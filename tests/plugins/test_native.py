@@ -134,6 +134,42 @@ class Doors(unittest.TestCase):
         for text in (through_plugin.stdout, through_operator.stderr):
             self.assertRegex(text, f"two ADIOS2, in .*/adios2 and in {self.path.resolve()}, .*load one")
 
+    def test_a_get_that_is_refused_at_its_second_step_writes_nothing_later(self):
+        done = self.run_python(
+            """
+            import adios2, stepstore
+
+            io = adios2.Adios().declare_io("out")
+            io.set_engine("Stepstore")
+            with adios2.Stream(io, "a", "w") as stream:
+                for size in (3000, 2000):
+                    stream.begin_step()
+                    stream.write("shrinks", np.ones(size), [size], [0], [size])
+                    stream.write("stays", np.ones(3000), [3000], [0], [3000])
+                    stream.end_step()
+            engine = io.open("a", adios2.bindings.Mode.ReadRandomAccess)
+            stays, shrinks = io.inquire_variable("stays"), io.inquire_variable("shrinks")
+            got, refused = np.zeros(6000), np.full(6000, -7.0)
+            for variable in (stays, shrinks):
+                variable.set_selection([[0], [3000]])
+                variable.set_step_selection([0, 2])
+            deferred = adios2.bindings.Mode.Deferred
+            engine.get(stays, got, deferred)
+            try:
+                engine.get(shrinks, refused, deferred)
+            except ValueError as error:
+                assert "lies outside of the shape 2000" in str(error).replace("{", "").replace("}", ""), error
+            else:
+                raise AssertionError("it was not refused")
+            engine.perform_gets()
+            assert (got == 1).all()
+            assert (refused == -7).all(), refused
+            engine.close()
+            print("done")
+            """
+        )
+        self.assertEqual(done.stdout, "done\n", done.stdout + done.stderr)
+
     def test_opening_at_random_asks_the_store_no_more_often_for_more_attributes(self):
         done = self.run_python(
             """

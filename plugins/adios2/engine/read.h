@@ -149,8 +149,10 @@ private:
 
     steps::VariableId id_of(const void* identity, const std::string& name, steps::Type type) const;
     std::uint64_t absolute_step(steps::VariableId id, std::size_t relative) const;
+    // get: of one step; returns the bytes that it gets. After an Error nothing goes into `values` later.
+    using GetStep = FunctionRef<std::uint64_t(std::uint64_t step, void* values)>;
     void each_selected_step(steps::VariableId id, const steps::Variable& definition,
-                            const Selection& selection, FunctionRef<void(std::uint64_t step)> get);
+                            const Selection& selection, void* values, GetStep get);
     bool is_on_device(const adios2::core::VariableBase& variable, const void* values) const;
     // These return the number of elements that they get.
     std::uint64_t get_strings(steps::VariableId id, const steps::Variable& definition, std::string* values,

@@ -81,7 +81,7 @@ bool ReadAdapter::get_derived(steps::VariableId id, const steps::Variable& defin
     if (std::ranges::none_of(wanted, &steps::Block::left_out)) return false;
     const std::string what = "stepstore: derived variable '" + definition.name + "' " + where();
     const auto sources = sources_of(expression, what, step);
-    // What is read into stays until the reads are done or dropped, also if an Error comes between.
+    // The memory that is read into stays until the reads are done or dropped, also after an Error.
     auto& derived = derived_.emplace_back();
     derived.start = start;
     derived.count = count;

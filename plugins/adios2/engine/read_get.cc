@@ -79,18 +79,18 @@ void ReadAdapter::get(adios2::Variable<T>& variable, T* values, bool device, con
     const auto id = id_of(identity_of(variable), variable.Name(), steps::type_of<T>());
     if (id < shown_.size()) shown_[id].accuracy = selection.GetAccuracy();
     const auto definition = reader().definitions()[id]; // a copy: looking for a step may make more known
-    each_selected_step(id, definition, selection, [&](std::uint64_t step) {
+    each_selected_step(id, definition, selection, values, [&](std::uint64_t step, void* to) {
         if constexpr (std::is_same_v<T, std::string>) {
-            values += get_strings(id, definition, values, selection, step);
+            return sizeof(T) * get_strings(id, definition, static_cast<T*>(to), selection, step);
         } else {
             if (shown_as_array(definition)) check_room(id, selection, told, step);
-            values += get_elements(id, definition, {values, device}, selection, mode, step);
+            return sizeof(T) * get_elements(id, definition, {to, device}, selection, mode, step);
         }
     });
 }
 
 void ReadAdapter::each_selected_step(steps::VariableId id, const steps::Variable& definition,
-                                     const Selection& selection, FunctionRef<void(std::uint64_t step)> get)
+                                     const Selection& selection, void* values, GetStep get)
 {
     if (selection.HasMemorySelection() && selection.GetStepCount() != 1)
         throw Error(-DER_NOTSUPPORTED,
@@ -101,11 +101,33 @@ void ReadAdapter::each_selected_step(steps::VariableId id, const steps::Variable
                     "stepstore: variable '" + definition.name +
                         "' has a step selection, but the stream is read step by step: read at random without "
                         "BeginStep (parameter Reading=random)");
-    if (access_ == Access::stream) return get(steps::this_step);
+    if (access_ == Access::stream) {
+        get(steps::this_step, values);
+        return;
+    }
     if (selection.GetStepCount() > 1) // refused as a whole, before the first is got
         absolute_step(id, selection.GetStepStart() + selection.GetStepCount() - 1);
-    for (std::size_t i = 0; i < selection.GetStepCount(); ++i)
-        get(absolute_step(id, selection.GetStepStart() + i));
+    auto* const begin = static_cast<std::byte*>(values);
+    std::uint64_t bytes = 0;
+    const std::size_t before = scatters_.size();
+#ifdef STEPSTORE_ADIOS2_DERIVED
+    const std::size_t derived_before = derived_.size();
+#endif
+    try {
+        for (std::size_t i = 0; i < selection.GetStepCount(); ++i)
+            bytes += get(absolute_step(id, selection.GetStepStart() + i), begin + bytes);
+    } catch (...) { // the memory is the program's again, that of the steps before too
+        reader().forget_gets({begin, bytes});
+        for (std::size_t i = before; i < scatters_.size(); ++i)
+            reader().forget_gets(scatters_[i].packed);
+        scatters_.erase(scatters_.begin() + static_cast<std::ptrdiff_t>(std::min(before, scatters_.size())),
+                        scatters_.end());
+#ifdef STEPSTORE_ADIOS2_DERIVED
+        for (std::size_t i = derived_before; i < derived_.size(); ++i)
+            derived_[i].whole = false;
+#endif
+        throw;
+    }
 }
 
 void ReadAdapter::refuse_steps_of_value(const steps::Variable& definition, const Selection& selection) const

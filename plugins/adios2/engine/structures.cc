@@ -123,12 +123,11 @@ void ReadAdapter::get(core::VariableStruct& variable, void* values, steps::Mode 
     const auto structure = structure_of(*wanted, what);
     const auto moves = moves_between(*definition.structure, structure, what);
     read_as = wanted;
-    auto* to = static_cast<std::byte*>(values);
     const bool device = is_on_device(variable, values);
     const auto selection = selection_in(variable);
-    each_selected_step(id, definition, selection, [&](std::uint64_t step) {
-        to += structure.size *
-              get_elements(id, definition, {to, device, moves ? &*moves : nullptr}, selection, mode, step);
+    each_selected_step(id, definition, selection, values, [&](std::uint64_t step, void* to) {
+        return structure.size *
+               get_elements(id, definition, {to, device, moves ? &*moves : nullptr}, selection, mode, step);
     });
 }
 

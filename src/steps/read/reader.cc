@@ -186,6 +186,11 @@ void Reader::undo_operators(UndoOperator undo)
     impl_->reads->undo_operators(std::move(undo));
 }
 
+void Reader::forget_gets(MutableBytes memory) noexcept
+{
+    impl_->reads->forget(memory);
+}
+
 void Reader::perform_gets()
 {
     impl_->require_open();

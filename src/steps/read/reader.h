@@ -135,6 +135,8 @@ public:
     // Fetches everything that was deferred, in as few requests as possible. When it throws, all deferred gets
     // are dropped.
     void perform_gets();
+    // Drops what deferred gets would bring into this memory. A get that throws has done so itself.
+    void forget_gets(MutableBytes memory) noexcept;
 
     std::vector<std::string> attribute_names(std::uint64_t step = this_step) const; // sorted
     // How often attributes were set up to the step, as far as known: as long as it stays, so do the

@@ -55,8 +55,8 @@ public:
     // appended to.
     Writer(const std::string& location, const WriterOptions& options,
            std::shared_ptr<Communicator> communicator);
-    // Without close(): the stream stays, not marked as ended; a step that was begun is dropped. What is at
-    // work beside the program is waited for.
+    // Without close(): the stream stays, not marked as ended; a step that was begun is dropped. It waits for
+    // the thread beside the program.
     ~Writer();
     Writer(Writer&&) noexcept;
     Writer& operator=(Writer&&) noexcept;
@@ -125,11 +125,12 @@ public:
     // The same, and with async_write all that was put so far is written, beside the program. It first waits
     // for what was put before the last call.
     void write_puts();
+    // Writes everything that was put so far, spans too, and the program's memory is free again. The step
     // stays open. Not collective. After an Error from it the step is lost: end_step gives that Error.
     void end_part();
     // Writes the rest and publishes this rank's part of the step, with async_write beside the program.
-    // -DER_INVAL: another rank has put a variable
-    // of the same name with another type or shape. -DER_CANCELED: another rank has failed, left or died.
+    // -DER_INVAL: another rank has put a variable of the same name with another type or shape. -DER_CANCELED:
+    // another rank has failed, left or died.
     void end_step();
     // The same. First shape_now is asked for the shape of each array that this rank has put with one: it
     // counts for all blocks of the variable in the step. Empty: the shape of its last put does. -DER_INVAL: a
