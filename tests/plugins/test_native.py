@@ -42,11 +42,15 @@ class Doors(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.path = Path(folder.name)
 
+    def package(self):
+        """That of the build, not one that is installed."""
+        return os.pathsep.join([str(BUILD / "python"), *filter(None, [os.environ.get("PYTHONPATH")])])
+
     def run_python(self, text, **environment):
         return subprocess.run(
             [sys.executable, "-c", "import numpy as np\n" + textwrap.dedent(text)],
             cwd=self.path,
-            env={**os.environ, **environment},
+            env={**os.environ, "PYTHONPATH": self.package(), **environment},
             capture_output=True,
             text=True,
             timeout=300,
@@ -77,13 +81,12 @@ class Doors(unittest.TestCase):
         self.expect_done(self.run_python(text + WRITE_AND_READ))
 
     def test_import_of_the_package_before_and_after(self):
-        package = os.pathsep.join([str(BUILD / "python"), *filter(None, [os.environ.get("PYTHONPATH")])])
         for first, second in (("stepstore", "adios2"), ("adios2", "stepstore")):
             text = (
                 f"import {first}\nimport {second}\nio = adios2.Adios().declare_io('mine')\n"
                 "io.set_engine('Stepstore')\n" + WRITE_AND_READ
             )
-            self.expect_done(self.run_python(text, PYTHONPATH=package))
+            self.expect_done(self.run_python(text))
 
     def test_preloaded_library(self):
         library = BUILD / "lib" / "libstepstore_adios2_preload.so"
