@@ -6,7 +6,8 @@ report.py acquire CONFIG JSON       reads a finished run, chosen by ADIOS2's con
                                     acquisition of a step
 report.py compare DIRECTORY NAME... compares the runs in DIRECTORY/rounds/1/NAME, .../2/NAME and so on with
                                     the first of them; prints the table, draws timings.png, writes
-                                    results.json
+                                    results.json. A run async-write at the end is the one before it with
+                                    AsyncWrite: it gets a line of its own
 report.py same REFERENCE RUN        whether what was read of the run in the folder RUN is what was read of the
                                     one in REFERENCE
 """
@@ -23,6 +24,7 @@ from pathlib import Path
 IO_NAME = "SimulationOutput"
 REPETITIONS = 5
 ENOUGH_ROUNDS = 5  # for a median to be trusted
+BESIDE = "async-write"  # the run whose steps are written beside the computation
 PARTS = ("writer", "live", "acquire", "profile", "others")
 
 
@@ -219,6 +221,18 @@ def headline(reference: dict, best: dict, rounds: int) -> str:
     )
 
 
+def beside_line(plain: dict, beside: dict) -> str:
+    """What AsyncWrite hides: EndStep returns earlier, and readers have the step as before, or later."""
+    saved, live = (
+        [f"{digits(row[key])} ms ({range_of(row['spread'][key])})" for row in (beside, plain)]
+        for key in ("stabilisation_ms", "live_ms")
+    )
+    return (
+        f"with AsyncWrite ({plain['engine']}): EndStep returns after {saved[0]} instead of {saved[1]}; the "
+        f"analysis has the step after {live[0]} instead of {live[1]}"
+    )
+
+
 def plot(rows: list[dict], ranks: int, rounds: int, busy: bool, path: Path) -> None:
     """Stabilisation and acquisition on top of each other, medians; a line from the least to the most of the
     end-to-end times of a step in the rounds."""
@@ -267,6 +281,7 @@ def compare(directory: Path, names: list[str]) -> int:
         verdicts[names[0]] = "the reference"
     by_engine = list(zip(*rounds, strict=True))
     rows = [over_rounds(list(runs), list(by_engine[0])) for runs in by_engine]
+    beside = rows.pop() if names[-1] == BESIDE else None
     ranks, steps = reference["writer"]["ranks"], len(reference["live"]["steps"])
     conditions = machine(rounds)
     explanation = EXPLANATION.format(
@@ -274,6 +289,8 @@ def compare(directory: Path, names: list[str]) -> int:
     )
     show(rows, verdicts, explanation)
     print(headline(rows[0], rows[-1], len(rounds)))
+    if beside is not None:
+        print(beside_line(rows[-1], beside))
     print(verdict_on(conditions, len(rounds)))
     plot(rows, ranks, len(rounds), conditions["busy"] is True, directory / "timings.png")
     result = {
@@ -283,6 +300,7 @@ def compare(directory: Path, names: list[str]) -> int:
         "machine": conditions,
         "differences": found,
         "engines": rows,
+        "async_write": beside,
         "raw": rounds,
     }
     (directory / "results.json").write_text(json.dumps(result, indent=1) + "\n")

@@ -63,16 +63,17 @@ choose_size() {
 }
 
 # new_run NAME CONFIG: the folder demo/NAME with adios2.xml. NAME is the layout, unless `layout` is set; the
-# pool is in the folder, unless `location` is set.
+# pool is in the folder, unless `location` is set. `async_write`: AsyncWrite's value, if it is set.
 new_run() {
-    local name=$1 directory=$demo/$1
+    local name=$1 directory=$demo/$1 async=
+    [[ -z ${async_write:-} ]] || async="\n      <parameter key=\"AsyncWrite\" value=\"$async_write\"/>"
     rm -rf "$directory"
     mkdir -p "$directory"
     # The engine is chosen here, and nowhere else. Patient: on a busy machine MPI takes its time to start, and
     # a simulation that fails ends the analysis too.
     sed -e 's|key="OpenTimeoutSecs" value="[0-9]*"|key="OpenTimeoutSecs" value="900"|' \
         -e "s|gray-scott\\.pool|${location:-./pool}|" \
-        -e "s|value=\"array-aligned\"|value=\"${layout:-$name}\"|" \
+        -e "s|value=\"array-aligned\"/>|value=\"${layout:-$name}\"/>$async|" \
         "$example/$2" >"$directory/adios2.xml"
 }
 

@@ -3,9 +3,10 @@
 # them while it runs.
 #   1. Through Stepstore's plugin, with nothing but the adios2 wheel from PyPI: a first result and a picture.
 #      Only what this needs is installed and built before.
-#   2. With an MPI build of ADIOS2 (built once, into the user's cache): the same, shorter, through BP5 and
-#      through every layout of Stepstore in turn, in several rounds. What was read is compared bit for bit;
-#      the cost of the steps is measured and plotted: the median of the rounds, and its spread.
+#   2. With an MPI build of ADIOS2 (built once, into the user's cache): the same, shorter, through BP5,
+#      through every layout of Stepstore, and with AsyncWrite in turn, in several rounds. What was read is
+#      compared bit for bit; the cost of the steps is measured and plotted: the median of the rounds, and its
+#      spread.
 # Leaves field.png, timings.png and results.json in demo/.
 #
 # Environment: STEPSTORE_DEMO_QUICK=1 (few small steps, 2 rounds), STEPSTORE_DEMO_DIR (default demo/ of the
@@ -26,21 +27,24 @@ else
     rounds=${DEMO_ROUNDS:-5} round_steps=${DEMO_ROUND_STEPS:-600}
 fi
 layouts=(posix kv array array-aligned)
+runs=(bp5 "${layouts[@]}" async-write)
 level=first
 source "$STEPSTORE_ROOT/scripts/demo-lib.sh"
 
-# run_round NUMBER: BP5 and every layout once, and what they measured into demo/rounds/NUMBER.
+# run_round NUMBER: BP5, every layout, and the last one with AsyncWrite once, and what they measured into
+# demo/rounds/NUMBER.
 run_round() {
-    local kept=$demo/rounds/$1 name config file
-    for name in bp5 "${layouts[@]}"; do
-        config=adios2-stepstore.xml
+    local kept=$demo/rounds/$1 name config file layout async_write
+    for name in "${runs[@]}"; do
+        config=adios2-stepstore.xml layout='' async_write=''
         [[ $name != bp5 ]] || config=adios2-bp5.xml
+        [[ $name != async-write ]] || layout=${layouts[-1]} async_write=on
         new_run "$name" "$config"
         report prepare ${quick[@]+"${quick[@]}"} "$demo/$name/others.json"
         follow "$name" "$bin/gray-scott-mpi" "$round_steps" --quiet >"$demo/analysis.log"
     done
     # All steps are there now: the acquisition alone.
-    for name in bp5 "${layouts[@]}"; do
+    for name in "${runs[@]}"; do
         (cd "$demo/$name" && report acquire adios2.xml acquire.json)
         [[ $name == bp5 ]] ||
             "${stepstore[@]}" steps "$demo/$name/pool" --profile --json >"$demo/$name/profile.json"
@@ -70,10 +74,10 @@ say "first result: $demo/field.png; the steps are in $demo/wheel/pool"
 [[ -n ${STEPSTORE_DEMO_BIN:-} ]] || PYTHON=$python scripts/adios2-mpi.sh
 build_example gray-scott-mpi -DSTEPSTORE_ADIOS2_MPI_PREFIX="$ADIOS2_MPI_PREFIX"
 for ((round = 1; round <= rounds; round++)); do
-    say "phase 2, round $round of $rounds: $round_steps steps through BP5, then through ${layouts[*]}"
+    say "phase 2, round $round of $rounds: $round_steps steps through BP5, then through ${runs[*]:1}"
     run_round "$round"
 done
 status=0
-report compare "$demo" bp5 "${layouts[@]}" || status=$?
+report compare "$demo" "${runs[@]}" || status=$?
 say "demo: done in $((SECONDS - SCRIPT_START)) s: $demo/field.png, $demo/timings.png, $demo/results.json"
 exit "$status"

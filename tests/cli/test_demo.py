@@ -16,6 +16,7 @@ from stepstore.lab.benchmarks.machine import others_share
 ROOT = Path(__file__).parents[2]
 ROUNDS = 2
 ENGINES = ["bp5", "posix", "kv", "array", "array-aligned"]
+RUNS = [*ENGINES, "async-write"]
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +38,7 @@ def demo(tmp_path_factory):
 
 
 def compare(directory):
-    command = [sys.executable, ROOT / "examples" / "report.py", "compare", directory, *ENGINES]
+    command = [sys.executable, ROOT / "examples" / "report.py", "compare", directory, *RUNS]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
@@ -50,11 +51,26 @@ def test_every_layout_gives_what_bp5_gives(demo):
     results = results_of(directory)
     assert [row["engine"] for row in results["engines"]] == ENGINES
     assert results["steps"] == 4 and results["ranks"] == 4
-    assert results["differences"] == {name: [] for name in ENGINES}
+    assert results["differences"] == {name: [] for name in RUNS}
     for row in results["engines"]:
         assert row["stabilisation_ms"] > 0 and row["acquisition_ms"] > 0
     assert shown.count("equal, bit for bit") == 4
     assert "first result" in shown
+
+
+def test_it_shows_what_async_write_hides(demo):
+    directory, shown = demo
+    results = results_of(directory)
+    beside, plain = results["async_write"], results["engines"][-1]
+    assert "with AsyncWrite (array-aligned): EndStep returns after" in shown
+    assert "; the analysis has the step after" in shown
+    assert beside["stabilisation_ms"] > 0 and beside["stabilisation_ms"] != plain["stabilisation_ms"]
+    config = (directory / "async-write" / "adios2.xml").read_text()
+    assert config.count('key="AsyncWrite" value="on"') == 1
+    assert "AsyncWrite" not in (directory / "array-aligned" / "adios2.xml").read_text()
+    for runs in results["raw"]:
+        waits = [[rank["wait_seconds"] for rank in run["profile"]["ranks"]] for run in runs[-2:]]
+        assert max(waits[0]) == 0 < max(waits[1])  # the next step for the one before
 
 
 def test_medians_of_interleaved_rounds_with_their_spread(demo):

@@ -291,6 +291,46 @@ TEST_F(AsyncWrite, TakesEveryKindOfPut)
 }
 
 // A part that fails: the step is lost, and whatever comes next says so.
+// Small steps that are stored at once take no thread, large ones do: each waits for the one before.
+TEST_F(AsyncWrite, SmallStepsAndLargeOnesMix)
+{
+    constexpr std::uint64_t steps = 60;
+    const auto is_large = [](std::uint64_t step) { return step % 20 == 19; };
+    {
+        Writer writer(location, options(), self_communicator());
+        const auto small = writer.define("small", Type::int64, ShapeKind::global_array);
+        const auto large = writer.define("field", Type::float64, ShapeKind::global_array);
+        for (std::uint64_t step = 0; step < steps; ++step) {
+            writer.begin_step();
+            std::vector<std::int64_t> few(4, static_cast<std::int64_t>(step));
+            writer.put(small, Dims{4}, Dims{0}, Dims{4}, few.data());
+            std::vector<double> many;
+            if (is_large(step)) {
+                many = field(step);
+                writer.put(large, Dims{1, elements}, Dims{0, 0}, Dims{1, elements}, many.data());
+            }
+            writer.end_step();
+            few.assign(4, -1);
+            std::ranges::fill(many, -1);
+        }
+        writer.close();
+    }
+    ReaderOptions random;
+    random.mode = ReadMode::random_access;
+    Reader reader(location, random, self_communicator());
+    ASSERT_EQ(reader.steps(), steps);
+    std::uint64_t number = 0; // of the steps that have the variable
+    for (std::uint64_t step = 0; step < steps; ++step) {
+        std::vector<std::int64_t> few(4);
+        reader.get(*reader.find("small"), Dims{0}, Dims{4}, few.data(), Mode::sync, step);
+        EXPECT_EQ(few, std::vector<std::int64_t>(4, static_cast<std::int64_t>(step)));
+        if (!is_large(step)) continue;
+        std::vector<double> many(elements);
+        reader.get(*reader.find("field"), Dims{0, 0}, Dims{1, elements}, many.data(), Mode::sync, number++);
+        EXPECT_EQ(many, field(step));
+    }
+}
+
 TEST_F(AsyncWrite, APartThatFailsLosesTheStep)
 {
     Gate gate;

@@ -6,6 +6,14 @@
 
 namespace stepstore::steps {
 
+namespace {
+
+// What a thread costs, about: its start, and that the processor goes from one to the other.
+constexpr double seconds_of_a_thread = 150e-6;
+constexpr std::uint64_t few_bytes = 256 << 10;
+
+} // namespace
+
 void Beside::write(std::span<const Range> ranges, std::span<const Bytes> memory)
 {
     ranges_.insert(ranges_.end(), ranges.begin(), ranges.end());
@@ -19,10 +27,12 @@ void Beside::start(DataPuts& puts, Last last)
     std::swap(work_.memory, memory_);
     work_.last = std::move(last);
     work_.costs = {};
-    if (!thread_.start([this] { run(); })) {
-        run();
-        work_.seconds = 0; // nothing was hidden
-    }
+    std::uint64_t bytes = 0;
+    for (const Range& range : work_.ranges)
+        bytes += range.length;
+    const bool quick = seconds_before_ < seconds_of_a_thread && bytes <= few_bytes;
+    work_.beside = !quick && thread_.start([this] { run(); });
+    if (!work_.beside) run();
     at_work_ = true;
 }
 
@@ -49,8 +59,9 @@ void Beside::wait(Costs& costs)
         const Stopwatch watch(waited, "stepstore.wait");
         thread_.wait();
     }
+    seconds_before_ = std::exchange(work_.seconds, 0.0);
     work_.costs.wait = waited;
-    work_.costs.hidden = std::max(0.0, std::exchange(work_.seconds, 0.0) - waited);
+    work_.costs.hidden = work_.beside ? std::max(0.0, seconds_before_ - waited) : 0;
     costs.add(work_.costs);
     work_.ranges.clear();
     work_.memory.clear();

@@ -7,12 +7,15 @@
 //
 // Threads: all calls from the writer's. The work has the DataWriter to itself, and costs of its own, which
 // wait() adds up. A fork takes no thread along: a child reaches none of this (OwnState::stream_writer). An
-// exit waits for the work only in the destructor. Errors: what the work threw, from wait(). Where the system
-// gives no thread, start() does the work.
+// exit waits for the work only in the destructor. Errors: what the work threw, from wait(). start() does the
+// work itself where the system gives no thread, and where a thread would cost more than it hides: there are
+// few bytes, and the work before was that short.
 #pragma once
 
 #include "base/call_threads.h"
 #include "steps/write/data_puts.h"
+
+#include <limits>
 
 namespace stepstore::steps {
 
@@ -37,6 +40,7 @@ private:
         Last last;
         Costs costs;
         double seconds = 0;
+        bool beside = false; // else start() has done it
         std::exception_ptr failure;
     };
     void run() noexcept;
@@ -45,6 +49,7 @@ private:
     std::vector<Range> ranges_; // kept
     std::vector<Bytes> memory_;
     Work work_;
+    double seconds_before_ = std::numeric_limits<double>::infinity(); // that the last work took
     bool at_work_ = false;
     CallThreads thread_; // last: its end waits for the work
 };
