@@ -31,7 +31,8 @@ public:
     virtual ~Kind() = default;
     Kind(const Kind&) = delete;
     Kind& operator=(const Kind&) = delete;
-    virtual void prepare(int) {}      // in the parent
+    virtual bool has_threads() const { return false; } // which make calls too
+    virtual void prepare(int) {}                       // in the parent
     virtual void work(int round) = 0; // in a thread of the parent, stopped at one of its calls
     virtual void in_child(int round) = 0;
     virtual void check(int rounds) = 0; // in the parent, at the end
@@ -247,6 +248,57 @@ class StreamWriter final : public Kind {
         }
         EXPECT_EQ(reader.begin_step(0), steps::StepStatus::end_of_stream);
     }
+    TemporaryDirectory directory;
+    std::string location = directory / "stream";
+    std::optional<steps::Writer> writer;
+};
+
+// One that writes beside the program: the process forks while the thread is in any call, too.
+class StreamWriterBeside final : public Kind {
+    bool has_threads() const override { return true; }
+    void prepare(int) override
+    {
+        if (writer) return;
+        steps::WriterOptions options;
+        options.async_write = true;
+        writer.emplace(location, options, self_communicator());
+        writer->begin_step();
+    }
+    // The next begin_step waits for the thread.
+    void work(int round) override
+    {
+        const auto id = writer->define("x", steps::Type::int32, steps::ShapeKind::global_array);
+        const std::vector<int> values(elements, round);
+        writer->put(id, extent, start, extent, values.data());
+        writer->end_step();
+        writer->begin_step();
+    }
+    void in_child(int) override
+    {
+        require_refused("put_value", [&] { writer->put_value(0, nullptr); });
+        require_refused("end_step", [&] { writer->end_step(); });
+        require_refused("begin_step", [&] { writer->begin_step(); });
+        require_refused("close", [&] { writer->close(); });
+        writer.reset();
+    }
+    void check(int rounds) override
+    {
+        writer->close(); // ends the last step, which has nothing
+        steps::Reader reader(location, {}, self_communicator());
+        for (int round = 0; round < rounds; ++round) {
+            ASSERT_EQ(reader.begin_step(0), steps::StepStatus::ok);
+            std::vector<int> found(elements, -1);
+            reader.get(*reader.find("x"), start, extent, found.data(), steps::Mode::sync);
+            EXPECT_EQ(found, std::vector<int>(elements, round));
+            reader.end_step();
+        }
+        EXPECT_EQ(reader.begin_step(0), steps::StepStatus::ok);
+        reader.end_step();
+        EXPECT_EQ(reader.begin_step(0), steps::StepStatus::end_of_stream);
+    }
+    static constexpr std::uint64_t elements = 100'000; // too many for work without a thread
+    const std::vector<std::uint64_t> extent{elements};
+    const std::vector<std::uint64_t> start{0};
     TemporaryDirectory directory;
     std::string location = directory / "stream";
     std::optional<steps::Writer> writer;
@@ -543,7 +595,7 @@ std::unique_ptr<Kind> make(OwnState which)
     case OwnState::blob_writer: return std::make_unique<BlobWriter>();
     case OwnState::file_numbers:
     case OwnState::file_connections: return std::make_unique<Files>();
-    case OwnState::count: break;
+    case OwnState::count: return std::make_unique<StreamWriterBeside>(); // that of a stream_writer
     }
     throw std::logic_error("no kind of state");
 }
@@ -571,7 +623,7 @@ TEST_P(Forks, LeaveEachProcessItsOwn)
         Stop& stop = Stop::one();
         stop.thread_ends(false);
         std::thread parent([&] {
-            stop.arm(round);
+            kind->has_threads() ? stop.arm_all(round) : stop.arm(round);
             try {
                 kind->work(round);
             } catch (const std::exception& error) {
@@ -603,7 +655,7 @@ TEST_P(Forks, LeaveEachProcessItsOwn)
     kind->check(round + 1);
 }
 
-INSTANTIATE_TEST_SUITE_P(OwnStates, Forks, ::testing::Range(0, static_cast<int>(OwnState::count)));
+INSTANTIATE_TEST_SUITE_P(OwnStates, Forks, ::testing::Range(0, static_cast<int>(OwnState::count) + 1));
 
 } // namespace
 } // namespace stepstore::testing

@@ -38,10 +38,17 @@ public:
     }
     // Of the thread that calls it: it stops at its call number `n` from here on.
     void arm(int n) { calls_left() = n; }
-    void disarm() { calls_left() = -1; }
+    // The thread that makes call number `n` of all threads stops there.
+    void arm_all(int n) { of_all_ = n; }
+    void disarm()
+    {
+        calls_left() = -1;
+        of_all_ = -1;
+    }
     void reached()
     {
-        if (calls_left() < 0 || calls_left()-- > 0) return;
+        const bool of_all = of_all_ >= 0 && of_all_-- == 0;
+        if (!of_all && (calls_left() < 0 || calls_left()-- > 0)) return;
         std::unique_lock lock(mutex_);
         stopped_ = true;
         changed_.notify_all();
@@ -73,6 +80,7 @@ private:
         thread_local int left = -1;
         return left;
     }
+    std::atomic<int> of_all_ = -1;
     std::mutex mutex_;
     std::condition_variable changed_;
     bool stopped_ = false;
