@@ -319,14 +319,13 @@ TEST_F(AsyncWrite, SmallStepsAndLargeOnesMix)
     random.mode = ReadMode::random_access;
     Reader reader(location, random, self_communicator());
     ASSERT_EQ(reader.steps(), steps);
-    std::uint64_t number = 0; // of the steps that have the variable
     for (std::uint64_t step = 0; step < steps; ++step) {
         std::vector<std::int64_t> few(4);
         reader.get(*reader.find("small"), Dims{0}, Dims{4}, few.data(), Mode::sync, step);
         EXPECT_EQ(few, std::vector<std::int64_t>(4, static_cast<std::int64_t>(step)));
         if (!is_large(step)) continue;
         std::vector<double> many(elements);
-        reader.get(*reader.find("field"), Dims{0, 0}, Dims{1, elements}, many.data(), Mode::sync, number++);
+        reader.get(*reader.find("field"), Dims{0, 0}, Dims{1, elements}, many.data(), Mode::sync, step);
         EXPECT_EQ(many, field(step));
     }
 }
