@@ -3,10 +3,15 @@
 // and ends if anybody else touches the memory. It prints what it reads back, which is the same with each
 // engine.
 //   device_program ENGINE FOLDER
+// Or it writes blocks of 64 MiB to a location. It prints how long a step took (median of 10), and how much
+// memory of the host the process had at most beside the block.
+//   device_program ENGINE FOLDER LOCATION
 #include <adios2.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <fstream>
 #include <iostream>
 #include <map>
 #include <stdexcept>
@@ -15,7 +20,8 @@
 namespace {
 
 std::map<const char*, std::size_t> on_device; // where they begin, bytes
-std::size_t copied_out = 0, copied_in = 0, kernels = 0;
+std::size_t copied_out = 0, copied_in = 0, kernels = 0, largest_copy = 0;
+bool guarded = true; // against all but the functions below
 
 bool is_on_device(const void* at)
 {
@@ -28,6 +34,7 @@ bool is_on_device(const void* at)
 
 void allow(int how)
 {
+    if (!guarded) return;
     for (const auto& [begin, bytes] : on_device)
         if (mprotect(const_cast<char*>(begin), bytes, how) != 0) throw std::runtime_error("mprotect");
 }
@@ -36,7 +43,8 @@ template <class T>
 T* device(std::size_t elements)
 {
     const std::size_t bytes = (elements * sizeof(T) + 4095) / 4096 * 4096;
-    void* memory = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void* memory = mmap(nullptr, bytes, guarded ? PROT_NONE : PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) throw std::runtime_error("mmap");
     on_device[static_cast<char*>(memory)] = bytes;
     return static_cast<T*>(memory);
@@ -73,6 +81,7 @@ void MemcpyGPUToBuffer(char* to, const char* from, std::size_t bytes)
 {
     if (bytes > 0 && !is_on_device(from)) throw std::logic_error("copied from what is not on the device");
     copied_out += bytes;
+    largest_copy = std::max(largest_copy, bytes);
     copy(to, from, bytes);
 }
 
@@ -123,6 +132,17 @@ std::vector<double> counted(std::size_t elements, double from)
     return values;
 }
 
+constexpr std::size_t large_row = (10 << 20) / sizeof(float) + 3;
+
+std::vector<float> large_values(std::size_t number)
+{
+    std::vector<float> values(large_row);
+    for (std::size_t i = 0; i < large_row; ++i)
+        values[i] = static_cast<float>(i % 1000 + 7 * number);
+    values[large_row / 2] = -static_cast<float>(number) - 1;
+    return values;
+}
+
 adios2::Engine open(adios2::IO& io, const std::string& name, adios2::Mode mode)
 {
     if (io.EngineType() == "Plugin")
@@ -139,6 +159,8 @@ void write(adios2::IO io, const std::string& name, bool ours)
     auto on_host = io.DefineVariable<std::int32_t>("on_host", {3}, {0}, {3});
     auto inner = io.DefineVariable<float>("inner", {2, 2}, {0, 0}, {2, 2});
     auto single = io.DefineVariable<double>("single");
+    auto large = io.DefineVariable<float>("large", {2, large_row}, {0, 0}, {1, large_row});
+    float* row = device<float>(large_row);
     auto engine = open(io, name, adios2::Mode::Write);
     for (int step = 0; step < 2; ++step) {
         engine.BeginStep();
@@ -151,6 +173,12 @@ void write(adios2::IO io, const std::string& name, bool ours)
         }
         const std::vector<std::int32_t> three{7, 8, 9};
         engine.Put(on_host, three.data(), adios2::Mode::Sync);
+        for (std::size_t which = 0; which < 2; ++which) { // both from the same memory
+            const auto values = large_values(2 * static_cast<std::size_t>(step) + which);
+            copy(row, values.data(), large_row * sizeof(float));
+            large.SetSelection({{which, 0}, {1, large_row}});
+            engine.Put(large, row, which == 0 ? adios2::Mode::Sync : adios2::Mode::Deferred);
+        }
         if (ours) { // BP5 takes the block without looking at the memory selection, and single values directly
             std::vector<float> with_ghosts(16, -1);
             for (std::size_t i = 0; i < 4; ++i)
@@ -162,6 +190,8 @@ void write(adios2::IO io, const std::string& name, bool ours)
         engine.EndStep();
     }
     engine.Close();
+    if (ours && largest_copy > large_row * sizeof(float) / 2)
+        throw std::runtime_error("a large block was not copied in pieces");
 }
 
 void read(adios2::IO io, const std::string& name, bool ours)
@@ -170,6 +200,15 @@ void read(adios2::IO io, const std::string& name, bool ours)
     for (int step = 0; engine.BeginStep() == adios2::StepStatus::OK; ++step) {
         auto found = io.InquireVariable<double>("found");
         show("shape", found.Shape());
+        auto large = io.InquireVariable<float>("large");
+        std::vector<float> rows;
+        engine.Get(large, rows, adios2::Mode::Sync);
+        show("extremes of large", std::vector<float>{large.Min(), large.Max()});
+        for (std::size_t which = 0; which < 2; ++which) {
+            const auto expected = large_values(2 * static_cast<std::size_t>(step) + which);
+            if (!std::equal(expected.begin(), expected.end(), rows.begin() + which * large_row))
+                throw std::runtime_error("a large block on the device");
+        }
         show("shape on the device", found.Shape(adios2::MemorySpace::GPU));
         show("extremes", std::vector<double>{found.Min(), found.Max()});
         std::vector<double> values;
@@ -218,6 +257,40 @@ void read(adios2::IO io, const std::string& name, bool ours)
     engine.Close();
 }
 
+// KiB that the process had at most.
+long peak()
+{
+    std::ifstream status("/proc/self/status");
+    for (std::string line; std::getline(status, line);)
+        if (line.rfind("VmHWM:", 0) == 0) return std::stol(line.substr(6));
+    return 0;
+}
+
+void time(adios2::IO io, const std::string& name)
+{
+    guarded = false;
+    const std::size_t elements = (64 << 20) / sizeof(double);
+    auto variable = io.DefineVariable<double>("large", {elements}, {0}, {elements});
+    double* values = device<double>(elements);
+    std::fill_n(values, elements, 1.5);
+    const long before = peak();
+    auto engine = open(io, name, adios2::Mode::Write);
+    std::vector<double> milliseconds;
+    for (int step = 0; step < 10; ++step) {
+        values[step] = step;
+        engine.BeginStep();
+        const auto begin = std::chrono::steady_clock::now();
+        engine.Put(variable, values, step % 2 == 0 ? adios2::Mode::Sync : adios2::Mode::Deferred);
+        engine.EndStep();
+        milliseconds.push_back(
+            std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count());
+    }
+    engine.Close();
+    std::sort(milliseconds.begin(), milliseconds.end());
+    std::cout << io.EngineType() << ": " << milliseconds[5] << " ms, " << (peak() - before) / 1024
+              << " MiB\n";
+}
+
 } // namespace
 
 int main(int, char** arguments)
@@ -228,6 +301,10 @@ int main(int, char** arguments)
         auto writing = adios.DeclareIO("writing"), reading = adios.DeclareIO("reading");
         writing.SetEngine(engine);
         reading.SetEngine(engine);
+        if (arguments[3] != nullptr) {
+            time(writing, arguments[3]);
+            return 0;
+        }
         write(writing, name, engine != "BP5");
         if (kernels == 0) throw std::runtime_error("minimum and maximum were not found on the device");
         read(reading, name, engine != "BP5");

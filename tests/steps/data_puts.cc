@@ -1,14 +1,22 @@
 // How blocks get to the data object: in few requests, without copies that are not needed, and again after an
-// error.
+// error. Blocks that are fetched take bounded memory.
 #include "steps/write/data_puts.h"
 
+#include "base/call_threads.h"
 #include "stepstore/error.h"
+#include "support/processes.h"
 
 #include <daos_errno.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <condition_variable>
+#include <functional>
+#include <limits>
 #include <numeric>
+#include <set>
+#include <sys/resource.h>
+#include <unistd.h>
 
 namespace stepstore::steps {
 namespace {
@@ -19,6 +27,7 @@ public:
     void write(std::span<const Range> ranges, std::span<const Bytes> memory) override
     {
         ++requests;
+        if (before_write) before_write();
         if (failures > 0) {
             --failures;
             throw Error(-DER_NOSPACE, "full");
@@ -46,6 +55,7 @@ public:
 
     int requests = 0;
     int failures = 0;
+    std::function<void()> before_write;
     std::vector<Bytes> pieces;
     std::vector<Range> all_ranges;
     std::vector<std::byte> content;
@@ -254,6 +264,238 @@ TEST_F(Puts, CompressedBlocksTakeBoundedMemory)
     EXPECT_LT(encoder.data_length(), 12u << 20);
     EXPECT_EQ(encoder.data_length(), profile.data_bytes);
     EXPECT_EQ(recorder.content.size(), profile.data_bytes); // without gaps
+}
+
+// A block that is fetched, and how it was.
+class Fetched : public Puts {
+protected:
+    static constexpr std::uint64_t chunk = 1 << 20;
+    Fetched() { puts.chunks_of(chunk); }
+
+    void put(const DataPuts::Block& one, bool measured = false)
+    {
+        puts.put_from(
+            one, measured,
+            [&](MutableBytes to, std::uint64_t at) {
+                if (on_fetch) on_fetch();
+                ++fetches;
+                EXPECT_EQ(at, fetched);
+                EXPECT_EQ(reinterpret_cast<std::uintptr_t>(to.data()) % 8, 0u);
+                memory.insert(to.data() - at % 64);
+                std::memcpy(to.data(), one.memory + at, to.size());
+                fetched = at + to.size();
+                largest = std::max(largest, to.size());
+            },
+            encoder, recorder, profile);
+        EXPECT_EQ(std::exchange(fetched, 0), one.bytes);
+    }
+    MinMax extremes_of(std::uint32_t entry)
+    {
+        MinMax found;
+        std::memcpy(found.min.bytes.data(), encoder.minmax_slot(entry), 8);
+        std::memcpy(found.max.bytes.data(), encoder.minmax_slot(entry) + 8, 8);
+        return found;
+    }
+
+    std::function<void()> on_fetch;
+    int fetches = 0;
+    std::size_t fetched = 0, largest = 0;
+    std::set<const std::byte*> memory;
+};
+
+TEST_F(Fetched, ALargeBlockIsWrittenAtOnceInPiecesThatEndWithChunks)
+{
+    auto small = numbers(77, 1), large = numbers((19 << 20) / 8 + 5, -3);
+    large[100] = std::numeric_limits<double>::quiet_NaN();
+    large[2 << 20] = -700; // in another piece than the first
+    large[1 << 20] = 1e9;
+    puts.copy(block(small), encoder, recorder, profile);
+    const auto one = block(large);
+    put(one);
+    EXPECT_EQ(recorder.requests, 5);
+    EXPECT_EQ(profile.data_requests, 5u);
+    EXPECT_EQ(profile.data_bytes, large.size() * 8);
+    EXPECT_EQ(memory.size(), 2u);
+    EXPECT_LE(largest, Pieces::most);
+    for (std::size_t i = 0; i + 1 < recorder.all_ranges.size(); ++i) {
+        const Range& range = recorder.all_ranges[i];
+        EXPECT_EQ((range.index + range.length) % chunk, 0u) << i;
+        EXPECT_EQ(recorder.all_ranges[i + 1].index, range.index + range.length);
+    }
+    EXPECT_EQ(extremes_of(one.entry).min.as<double>(), -700);
+    EXPECT_EQ(extremes_of(one.entry).max.as<double>(), 1e9);
+    put(block(large)); // in the same memory
+    EXPECT_EQ(memory.size(), 2u);
+    const int before = recorder.requests;
+    puts.perform(true, encoder, recorder, profile);
+    EXPECT_EQ(recorder.requests, before + 1); // the small one
+    expect_at(0, small);
+    expect_at(77 * 8, large);
+    expect_at(77 * 8 + large.size() * 8, large);
+}
+
+// The block begins at a byte that no number of it may begin at: pieces have whole numbers all the same.
+TEST_F(Fetched, PiecesHaveWholeNumbers)
+{
+    const VariableId bytes_id = encoder.define("bytes", Type::uint8, ShapeKind::local_array);
+    const std::uint64_t three[] = {3};
+    std::vector<std::byte> odd(3);
+    puts.copy({0, 3, odd.data(), encoder.add_block(bytes_id, {}, {}, three, 3, false), Type::uint8}, encoder,
+              recorder, profile);
+    auto large = numbers((9 << 20) / 8, 10);
+    large.back() = 5;
+    const auto one = block(large);
+    put(one);
+    EXPECT_EQ(fetches, 3);
+    EXPECT_EQ(extremes_of(one.entry).min.as<double>(), 5);
+    EXPECT_EQ(extremes_of(one.entry).max.as<double>(), 9 + (9 << 20) / 8 - 1);
+    expect_at(3, large);
+}
+
+TEST_F(Fetched, KnownExtremesAreKept)
+{
+    const auto large = numbers((9 << 20) / 8, 10);
+    const auto one = block(large);
+    const double known[] = {-1, 2};
+    std::memcpy(encoder.minmax_slot(one.entry), known, sizeof known);
+    put(one, true);
+    EXPECT_EQ(extremes_of(one.entry).min.as<double>(), -1);
+    EXPECT_EQ(extremes_of(one.entry).max.as<double>(), 2);
+}
+
+// Each write waits until the piece after it is being fetched.
+TEST_F(Fetched, APieceIsWrittenWhileTheNextOneIsFetched)
+{
+    std::mutex mutex;
+    std::condition_variable changed;
+    int begun = 0, written = 0;
+    on_fetch = [&] {
+        const std::lock_guard lock(mutex);
+        ++begun;
+        changed.notify_all();
+    };
+    recorder.before_write = [&] {
+        std::unique_lock lock(mutex);
+        const int wanted = std::min(++written + 1, 4);
+        EXPECT_TRUE(changed.wait_for(lock, std::chrono::seconds(20), [&] { return begun >= wanted; }));
+    };
+    const auto large = numbers((16 << 20) / 8, 0);
+    put(block(large));
+    EXPECT_EQ(written, 4);
+    expect_at(0, large);
+}
+
+TEST_F(Fetched, AFetchThatThrowsEndsThePut)
+{
+    const auto large = numbers((20 << 20) / 8, 0);
+    for (const int last : {0, 1, 3}) {
+        recorder.requests = fetches = 0;
+        on_fetch = [&] {
+            if (fetches == last) throw std::runtime_error("no device");
+        };
+        EXPECT_THROW(put(block(large)), std::runtime_error);
+        fetched = 0;
+        EXPECT_EQ(recorder.requests, std::max(0, last)) << "what was fetched was written";
+    }
+    on_fetch = nullptr;
+    const std::uint64_t at = encoder.data_length();
+    put(block(large)); // nothing is at work
+    expect_at(at, large);
+}
+
+TEST_F(Fetched, AWriteThatFailsEndsThePut)
+{
+    const auto large = numbers((20 << 20) / 8, 0);
+    for (const int last : {1, 3, 5}) {
+        recorder.requests = fetches = 0;
+        recorder.before_write = [&] {
+            if (recorder.requests == last) throw Error(-DER_NOSPACE, "full");
+        };
+        EXPECT_THROW(put(block(large)), Error);
+        fetched = 0;
+        EXPECT_EQ(recorder.requests, last);
+        EXPECT_EQ(fetches, std::min(last + 1, 5));
+    }
+}
+
+TEST_F(Fetched, WithoutAThreadOnePieceComesAfterTheOther)
+{
+    EXPECT_EQ(stepstore::testing::run_in_child([&] {
+                  if (geteuid() == 0 && setresuid(65534, 65534, 65534) != 0) return 2; // root has no limit
+                  const rlimit none{0, 0};
+                  setrlimit(RLIMIT_NPROC, &none);
+                  if (CallThreads().start([] {})) return 3;
+                  const auto large = numbers((20 << 20) / 8, 0);
+                  put(block(large));
+                  expect_at(0, large);
+                  EXPECT_EQ(fetches, 5);
+                  return HasFailure() ? 1 : 0;
+              }),
+              0);
+}
+
+TEST_F(Fetched, SmallerBlocksAreCopiedAndTakeBoundedMemory)
+{
+    std::vector<std::vector<double>> blocks;
+    std::vector<DataPuts::Block> places;
+    for (int i = 0; i < 12; ++i) {
+        blocks.push_back(numbers((3 << 20) / 8, i));
+        places.push_back(block(blocks.back()));
+        put(places.back());
+    }
+    EXPECT_EQ(recorder.requests, 2); // whenever there are 16 MiB
+    EXPECT_LE(memory.size(), 6u);
+    puts.perform(true, encoder, recorder, profile);
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+        expect_at(places[i].at, blocks[i]);
+        EXPECT_EQ(extremes_of(places[i].entry).max.as<double>(), blocks[i].back());
+    }
+}
+
+TEST_F(Fetched, WhereAllIsKeptNothingIsWrittenBeforePerform)
+{
+    puts.keep_memory();
+    const auto large = numbers((20 << 20) / 8, 0);
+    const auto one = block(large);
+    put(one);
+    EXPECT_EQ(fetches, 1);
+    EXPECT_EQ(recorder.requests, 0);
+    puts.perform(true, encoder, recorder, profile);
+    expect_at(0, large);
+    EXPECT_EQ(extremes_of(one.entry).max.as<double>(), large.back());
+}
+
+TEST_F(Fetched, WhatIsCompressedIsFetchedWhole)
+{
+    const auto method = compression_method_names().back();
+    if (method == "none") GTEST_SKIP() << "this build compresses nothing";
+    const std::vector<double> large((20 << 20) / 8, 4);
+    const auto one = block(large, compression_method_named(method));
+    put(one);
+    EXPECT_EQ(fetches, 1);
+    EXPECT_EQ(extremes_of(one.entry).min.as<double>(), 4);
+    puts.perform(true, encoder, recorder, profile);
+    EXPECT_EQ(encoder.data_length(), recorder.content.size());
+    EXPECT_LT(encoder.data_length(), 1u << 20);
+}
+
+TEST_F(Fetched, TheSumsAreThoseOfAllPieces)
+{
+    puts.keep_sums();
+    const auto large = numbers((20 << 20) / 8 + 3, 0), small = numbers(10, 1);
+    puts.copy(block(small), encoder, recorder, profile);
+    put(block(large));
+    puts.perform(true, encoder, recorder, profile);
+    std::vector<std::byte> encoded;
+    puts.sums()->encode(0, encoded);
+    const std::uint64_t bytes = recorder.content.size();
+    const DataSums sums = DataSums::decode(encoded, {0, bytes}, "test");
+    EXPECT_FALSE(sums.mismatch(0, recorder.content));
+    for (std::uint64_t at = 0; at < bytes; at += 1 << 20) {
+        recorder.content[at] ^= std::byte{1};
+        EXPECT_TRUE(sums.mismatch(0, recorder.content)) << at;
+        recorder.content[at] ^= std::byte{1};
+    }
 }
 
 } // namespace

@@ -4,10 +4,12 @@
 #include "write.h"
 
 #include <algorithm>
+#include <vector>
 
 namespace stepstore::adios {
 
-// The block is copied once, into memory of the stream's, where it stays until the step ends.
+// The program may use the block's memory again at once, as in BP5. So the block is copied before the put
+// returns, and a large one is written too. ADIOS2's copies are made on this thread.
 void WriteAdapter::put_from_device(Known& entry, const void* values)
 {
     if (steps::is_value(entry.kind)) {
@@ -25,23 +27,25 @@ void WriteAdapter::put_from_device(Known& entry, const void* values)
     if (entry.kind != steps::ShapeKind::local_array) shape = stepstore::adios::shape_of(*entry.identity);
     std::ranges::replace(shape, adios2::JoinedDim, steps::joined_dimension);
     const auto elements = steps::elements(count);
-    const auto put = [&](const steps::MinMax* extremes) {
-        const auto room = writer_.put_span(entry.id, shape, start, count, extremes);
-        remember_span(entry, selection, room);
-        return room;
+    const auto copy = [&](MutableBytes to, std::uint64_t at) {
+        copy_from_device(to.data(), static_cast<const std::byte*>(values) + at, to.size());
     };
-    if (!selection.HasMemorySelection()) {
-        const auto extremes =
-            elements > 1 ? extremes_on_device(entry.element_type, values, elements) : std::nullopt;
-        const auto room = put(extremes ? &*extremes : nullptr);
-        return copy_from_device(room.data(), values, room.size());
+    if (selection.HasMemorySelection()) {
+        const MemorySelection memory(selection, count, order_, entry.name);
+        const auto pack = [&](MutableBytes to, std::uint64_t) {
+            std::vector<std::byte> all(memory.elements() * entry.element_size);
+            copy(all, 0);
+            memory.pack(all.data(), to.data(), entry.element_size);
+        };
+        const auto room = writer_.put_from(entry.id, {shape, start, count}, nullptr, pack, true);
+        return remember_span(entry, selection, room);
     }
-    const MemorySelection memory(selection, count, order_, entry.name);
-    std::vector<std::byte> all(memory.elements() * entry.element_size);
-    const auto room = put(nullptr);
-    if (room.empty()) return;
-    copy_from_device(all.data(), values, all.size());
-    memory.pack(all.data(), room.data(), entry.element_size);
+    const auto extremes =
+        elements > 1 ? extremes_on_device(entry.element_type, values, elements) : std::nullopt;
+    const bool stays = derived_.is_input(*entry.identity);
+    const auto room =
+        writer_.put_from(entry.id, {shape, start, count}, extremes ? &*extremes : nullptr, copy, stays);
+    if (stays) remember_span(entry, selection, room);
 }
 
 } // namespace stepstore::adios

@@ -4,6 +4,7 @@
 #include "steps/statistics.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 namespace stepstore::steps {
@@ -104,16 +105,25 @@ bool DataPuts::copies_are_full() const
     return !keeps_memory_ && staged_.copies.used() >= most_copied;
 }
 
-void DataPuts::copy(const Block& block, Encoder& encoder, DataWriter& data, Profile& profile)
+void DataPuts::add_copied(const Waiting& one, Encoder& encoder, DataWriter& data, Profile& profile)
 {
-    Waiting now{block, Source::program};
-    if (block.to_place) {
+    waiting_.push_back(one);
+    if (copies_are_full()) write_copies(encoder, data, profile);
+}
+
+void DataPuts::copy_waiting(Waiting now, Encoder& encoder, DataWriter& data, Profile& profile)
+{
+    if (now.block.to_place) {
         measure({&now, 1}, encoder, profile);
         settle(now, encoder, profile);
     }
     if (now.source == Source::program) take_copy(now);
-    waiting_.push_back(now);
-    if (copies_are_full()) write_copies(encoder, data, profile);
+    add_copied(now, encoder, data, profile);
+}
+
+void DataPuts::copy(const Block& block, Encoder& encoder, DataWriter& data, Profile& profile)
+{
+    copy_waiting({block, Source::program}, encoder, data, profile);
 }
 
 void DataPuts::put_now(const Block& block, Encoder& encoder, DataWriter& data, Profile& profile)
@@ -122,8 +132,65 @@ void DataPuts::put_now(const Block& block, Encoder& encoder, DataWriter& data, P
     measure({&now, 1}, encoder, profile);
     settle(now, encoder, profile);
     if (now.source == Source::program) return write({&now, 1}, data, profile);
-    waiting_.push_back(now);
-    if (copies_are_full()) write_copies(encoder, data, profile);
+    add_copied(now, encoder, data, profile);
+}
+
+void DataPuts::put_from(Block block, bool measured, Fetch fetch, Encoder& encoder, DataWriter& data,
+                        Profile& profile)
+{
+    if (!block.to_place && !keeps_memory_ && block.bytes >= 2 * Pieces::most)
+        return put_pieces(block, measured, fetch, encoder, data, profile);
+    std::unique_ptr<std::byte[]> raw; // of a block that is stored in another form
+    if (block.to_place) raw = std::make_unique_for_overwrite<std::byte[]>(block.bytes);
+    const MutableBytes memory = raw ? MutableBytes(raw.get(), block.bytes) : staged_.copies.room(block.bytes);
+    {
+        const Stopwatch watch(profile.data, "stepstore.data");
+        fetch(memory, 0);
+    }
+    block.memory = memory.data();
+    if (raw) return copy_waiting({block, Source::program, measured}, encoder, data, profile);
+    add_copied({block, Source::copied, measured}, encoder, data, profile);
+}
+
+// While the other thread writes it has all of this object but the pieces to itself.
+void DataPuts::put_pieces(const Block& block, bool measured, Fetch fetch, Encoder& encoder, DataWriter& data,
+                          Profile& profile)
+{
+    std::byte* const slot = measured ? nullptr : encoder.minmax_slot(block.entry);
+    const std::uint64_t element = slot != nullptr ? size_of(block.type) : 1;
+    std::optional<MinMax> extremes;
+    const auto fetch_and_measure = [&](MutableBytes to, std::uint64_t at) {
+        fetch(to, at);
+        if (slot == nullptr) return;
+        const Stopwatch watch(profile.statistics, "stepstore.statistics");
+        store_minmax(block.type, to.data(), to.size() / element, slot);
+        MinMax of_piece;
+        std::memcpy(of_piece.min.bytes.data(), slot, element);
+        std::memcpy(of_piece.max.bytes.data(), slot + element, element);
+        if (extremes)
+            merge_minmax(block.type, *extremes, of_piece);
+        else
+            extremes = of_piece;
+    };
+    Costs written; // by the other thread
+    const double measuring = profile.statistics;
+    {
+        const Stopwatch watch(profile.data, "stepstore.data");
+        pieces_.write({block.at, block.bytes}, chunk_, element, fetch_and_measure,
+                      [&](const Range& where, Bytes piece) {
+                          Waiting one{block, Source::copied, true};
+                          one.block.at = where.index;
+                          one.block.bytes = where.length;
+                          one.block.memory = piece.data();
+                          write({&one, 1}, data, written);
+                      });
+    }
+    profile.data -= profile.statistics - measuring;
+    profile.data_bytes += written.data_bytes;
+    profile.data_requests += written.data_requests;
+    if (!extremes) return;
+    std::memcpy(slot, extremes->min.bytes.data(), element);
+    std::memcpy(slot + element, extremes->max.bytes.data(), element);
 }
 
 void DataPuts::write_copies(Encoder& encoder, DataWriter& data, Profile& profile)
@@ -180,10 +247,10 @@ void DataPuts::perform_waiting(bool spans, Encoder& encoder, DataWriter& data, P
     forget_written();
 }
 
-void DataPuts::write(std::span<const Waiting> due, DataWriter& data, Profile& profile)
+void DataPuts::write(std::span<const Waiting> due, DataWriter& data, Costs& costs)
 {
     if (due.empty()) return;
-    const Stopwatch watch(profile.data, "stepstore.data");
+    const Stopwatch watch(costs.data, "stepstore.data");
     ranges_.clear();
     memory_.clear();
     std::uint64_t bytes = 0;
@@ -211,8 +278,8 @@ void DataPuts::write(std::span<const Waiting> due, DataWriter& data, Profile& pr
     }
     data.write(ranges_, memory_);
     sums_.add(fresh_); // only now: what was not written is written again
-    profile.data_bytes += bytes;
-    ++profile.data_requests;
+    costs.data_bytes += bytes;
+    ++costs.data_requests;
 }
 
 } // namespace stepstore::steps

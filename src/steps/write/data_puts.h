@@ -1,7 +1,7 @@
 // The data blocks of the step that is open, on their way to the rank's data object. A block's place is
 // settled when it is put (of those that may be compressed: when they are), so blocks may go in any order.
 // Large ones are written from the program's memory, small ones are copied together when they are put. All
-// that is due goes in one request.
+// that is due goes in one request. Large blocks that must be fetched are written in pieces when they are put.
 // Threads: one at a time, as the Writer. Errors: those of the DataWriter; the caller's step is lost then.
 #pragma once
 
@@ -9,6 +9,7 @@
 #include "steps/layouts/data_store.h"
 #include "steps/metadata/encoder.h"
 #include "steps/profile/profile.h"
+#include "steps/write/pieces.h"
 #include "steps/write/staging.h"
 
 #include <utility>
@@ -52,6 +53,8 @@ public:
         std::swap(to.copies, staged_.copies);
         if (waiting_.empty() && elements_.empty()) std::swap(to.spans, staged_.spans);
     }
+    // Of the data, bytes: where pieces of a block end.
+    void chunks_of(std::uint64_t bytes) { chunk_ = bytes; }
     void clear();
     // Its memory must stay until perform().
     void defer(const Block& block) { waiting_.push_back({block, Source::program}); }
@@ -59,9 +62,13 @@ public:
     void copy(const Block& block, Encoder& encoder, DataWriter& data, Profile& profile);
     // The memory is free again on return: the block is written at once.
     void put_now(const Block& block, Encoder& encoder, DataWriter& data, Profile& profile);
+    // Its elements are fetched before it returns. A block of at least two pieces is written then, unless all
+    // is kept, or it may be compressed. measured: its min and max are known.
+    void put_from(Block block, bool measured, Fetch fetch, Encoder& encoder, DataWriter& data,
+                  Profile& profile);
     // Of a block of one element, which goes into the metadata.
     std::span<std::byte> span_element(std::uint32_t entry, std::size_t size);
-    std::span<std::byte> span(Block block, bool measured = false); // measured: its min and max are known
+    std::span<std::byte> span(Block block, bool measured = false); // as above
     // Everything that waits; spans, which the program may fill until the step ends, only with `spans`.
     void perform(bool spans, Encoder& encoder, DataWriter& data, Profile& profile);
 
@@ -79,17 +86,23 @@ private:
     static void measure(std::span<Waiting> blocks, Encoder& encoder, Profile& profile);
     void settle(Waiting& one, Encoder& encoder, Profile& profile);
     void take_copy(Waiting& one);
+    void copy_waiting(Waiting now, Encoder& encoder, DataWriter& data, Profile& profile);
+    void add_copied(const Waiting& one, Encoder& encoder, DataWriter& data, Profile& profile);
+    void put_pieces(const Block& block, bool measured, Fetch fetch, Encoder& encoder, DataWriter& data,
+                    Profile& profile);
     bool copies_are_full() const;
     std::optional<Bytes> packed(const Block& block, const Encoder& encoder);
     void perform_waiting(bool spans, Encoder& encoder, DataWriter& data, Profile& profile);
     void write_copies(Encoder& encoder, DataWriter& data, Profile& profile);
-    void write(std::span<const Waiting> due, DataWriter& data, Profile& profile);
+    void write(std::span<const Waiting> due, DataWriter& data, Costs& costs);
 
     Compressor compressor_;
     std::vector<Waiting> waiting_;
     std::vector<Element> elements_; // spans
     StagedMemory staged_;
     bool keeps_memory_ = false;
+    Pieces pieces_;
+    std::uint64_t chunk_ = 1;
     std::vector<Range> ranges_;
     std::vector<Bytes> memory_;
     bool keeps_sums_ = false;

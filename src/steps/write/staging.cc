@@ -24,6 +24,13 @@ const std::byte* Staging::copy(Bytes bytes)
     return to;
 }
 
+MutableBytes Staging::room(std::size_t bytes)
+{
+    std::byte* to = take(bytes + (bytes < large ? 0 : line));
+    if (bytes >= large) to += (16 - reinterpret_cast<std::uintptr_t>(to)) % line;
+    return {to, bytes};
+}
+
 // A type's alignment divides the size of its elements, and so the size of all of them.
 MutableBytes Staging::zeros(std::size_t bytes)
 {

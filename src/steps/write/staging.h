@@ -25,6 +25,8 @@ public:
     }
     // A large copy begins in its cache line as the original does: so the store keeps it.
     const std::byte* copy(Bytes bytes);
+    // For a copy. Large ones lie as large memory of malloc does: 16 bytes after a cache line.
+    MutableBytes room(std::size_t bytes);
     // Zeros, for elements of any type.
     MutableBytes zeros(std::size_t bytes);
     std::size_t used() const { return used_; } // bytes

@@ -86,6 +86,14 @@ std::span<std::byte> Writer::put_span(VariableId variable, DimsView shape, DimsV
     return impl_->put_span(variable, shape, start, count, extremes);
 }
 
+std::span<std::byte> Writer::put_from(VariableId variable, const BlockGeometry& block, const MinMax* extremes,
+                                      Fetch fetch, bool stays)
+{
+    if (stays) return impl_->put_from_staying(variable, block, extremes, fetch);
+    impl_->put_from(variable, block, extremes, fetch);
+    return {};
+}
+
 void Writer::attribute(const Attribute& attribute)
 {
     impl_->require_open();

@@ -36,6 +36,7 @@
 #include "steps/block_operator.h"
 #include "steps/stream/options.h"
 #include "steps/types.h"
+#include "steps/write/pieces.h"
 
 #include <cstdint>
 #include <memory>
@@ -110,6 +111,15 @@ public:
     // of its own. extremes: its minimum and maximum, if the program knows them already.
     std::span<std::byte> put_span(VariableId variable, DimsView shape, DimsView start, DimsView count,
                                   const MinMax* extremes = nullptr);
+    // A block that lies elsewhere, such as in the memory of a device. fetch(to, at) writes its bytes that
+    // begin at byte `at`. It is called on this thread, before put_from returns. A block of 8 MiB and more
+    // that is stored as it is takes the memory of two pieces of 4 MiB. Another thread writes one while the
+    // next is fetched, but not with async_write. Other blocks are fetched whole. extremes: minimum and
+    // maximum, if they are known. stays: the block is fetched whole into the memory that is returned, and
+    // stays there until end_step.
+    // After an Error of the store, or what fetch throws, the step is lost: end_step throws the same.
+    std::span<std::byte> put_from(VariableId variable, const BlockGeometry& block, const MinMax* extremes,
+                                  Fetch fetch, bool stays = false);
 
     // From this step on (before the first step: from step 0 on). Setting the same value again costs nothing;
     // another value or type replaces it from this step on. One rank's is enough: where several ranks differ,

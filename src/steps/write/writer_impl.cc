@@ -66,6 +66,7 @@ Writer::Impl::Impl(const std::string& location, const WriterOptions& wanted,
         }
         if (!how.data->checks_itself && !capabilities_of(pool->location()).verifies_cells) puts.keep_sums();
         chunk = how.data->in_chunks ? opened.record.data_chunk_size : 1;
+        puts.chunks_of(chunk);
         side = container->key_value(opened.record.side);
         if (capabilities_of(opened.location.pool).watches)
             told.emplace(*container, opened.location.pool + "/" + opened.location.container,
@@ -221,13 +222,20 @@ void Writer::Impl::put_block(const DataPuts::Block& block, VariableId id, Mode m
                                                               : written_at_once_from;
     const bool copy = block.bytes < copied_below;
     if (mode == Mode::deferred && !copy) return puts.defer(block);
-    try {
+    take_or_lose(id, [&] {
         if (copy)
             puts.copy(block, *encoder, *data, profile);
         else
             puts.put_now(block, *encoder, *data, profile);
+    });
+}
+
+// Of a block whose memory is not ours any more after it: so if it fails, the step cannot be completed.
+void Writer::Impl::take_or_lose(VariableId id, FunctionRef<void()> work)
+{
+    try {
+        work();
     } catch (const Error& error) {
-        // The block's memory is not ours any more, so the step cannot be completed.
         lost =
             std::make_exception_ptr(Error(error.code(), name_of_put(encoder->variable(id)) + error.what()));
         std::rethrow_exception(lost);
@@ -247,11 +255,41 @@ std::span<std::byte> Writer::Impl::put_span(VariableId id, DimsView shape, DimsV
         return puts.span_element(encoder->add_block(id, shape, start, count, 0), element_size(variable));
     const DataPuts::Block block = add_block(id, shape, start, count, number, nullptr);
     if (number == 0) return {};
-    if (std::byte* slot = extremes != nullptr ? encoder->minmax_slot(block.entry) : nullptr) {
-        std::memcpy(slot, extremes->min.bytes.data(), size_of(variable.type));
-        std::memcpy(slot + size_of(variable.type), extremes->max.bytes.data(), size_of(variable.type));
+    return puts.span(block, know_extremes(block, extremes));
+}
+
+bool Writer::Impl::know_extremes(const DataPuts::Block& block, const MinMax* extremes)
+{
+    if (extremes == nullptr) return false;
+    if (std::byte* slot = encoder->minmax_slot(block.entry)) {
+        std::memcpy(slot, extremes->min.bytes.data(), size_of(block.type));
+        std::memcpy(slot + size_of(block.type), extremes->max.bytes.data(), size_of(block.type));
     }
-    return puts.span(block, extremes != nullptr);
+    return true;
+}
+
+void Writer::Impl::put_from(VariableId id, const BlockGeometry& block, const MinMax* extremes, Fetch fetch)
+{
+    require_step("put_from");
+    const auto& [shape, start, count] = block;
+    const std::uint64_t number = check_block(id, shape, start, count);
+    if (number == 1) {
+        std::vector<std::byte> element(encoder->element_size(id));
+        fetch(element, 0);
+        return encoder->set_element(encoder->add_block(id, shape, start, count, 0), element.data());
+    }
+    const DataPuts::Block one = add_block(id, shape, start, count, number, nullptr);
+    if (number == 0) return;
+    const bool measured = know_extremes(one, extremes);
+    take_or_lose(id, [&] { puts.put_from(one, measured, fetch, *encoder, *data, profile); });
+}
+
+std::span<std::byte> Writer::Impl::put_from_staying(VariableId id, const BlockGeometry& block,
+                                                    const MinMax* extremes, Fetch fetch)
+{
+    const std::span<std::byte> room = put_span(id, block.shape, block.start, block.count, extremes);
+    if (!room.empty()) take_or_lose(id, [&] { fetch(room, 0); });
+    return room;
 }
 
 void Writer::Impl::put_value(VariableId id, const void* value, std::string_view text, bool is_text)

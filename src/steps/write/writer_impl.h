@@ -29,6 +29,9 @@ public:
     void put(VariableId id, const BlockGeometry& block, const void* data, Mode mode);
     std::span<std::byte> put_span(VariableId id, DimsView shape, DimsView start, DimsView count,
                                   const MinMax* extremes);
+    void put_from(VariableId id, const BlockGeometry& block, const MinMax* extremes, Fetch fetch);
+    std::span<std::byte> put_from_staying(VariableId id, const BlockGeometry& block, const MinMax* extremes,
+                                          Fetch fetch);
     void put_value(VariableId id, const void* value, std::string_view text, bool is_text);
     void perform_puts(bool spans);
     void write_puts(bool spans); // with async_write beside the program
@@ -104,6 +107,8 @@ private:
     // Not what the step before put there.
     void put_other(VariableId id, const BlockGeometry& block, const void* memory, Mode mode);
     void put_block(const DataPuts::Block& block, VariableId id, Mode mode);
+    bool know_extremes(const DataPuts::Block& block, const MinMax* extremes);
+    void take_or_lose(VariableId id, FunctionRef<void()> work);
     const Compression& compression_of(VariableId id) const;
     // Whether the blocks of the variable may be stored in another form.
     bool changes(VariableId id) const { return !stores_as_is && is_changed(id); }
