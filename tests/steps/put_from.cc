@@ -18,7 +18,8 @@ using stepstore::testing::run_processes;
 using stepstore::testing::start_child;
 using stepstore::testing::TemporaryDirectory;
 
-// The library, in which a write of at least 1 MiB does something first. It fails with what that returns.
+// The library, in which a write of at least 1 MiB does something first. It fails with what that returns. A
+// pool that is opened afterwards uses it.
 std::function<int()>& before_write()
 {
     static auto* const one = new std::function<int()>;
@@ -198,12 +199,14 @@ TEST_F(LostPutFrom, AFetchThatThrows)
 TEST_F(LostPutFrom, AWriteThatFails)
 {
     for (const int last : {0, 1, 2}) {
-        Writer writer(location, options_of(designs.at("array-aligned")), self_communicator());
         int writes = 0, fetches = 0;
+        bool fails = false;
+        const WritesThatFail failing([&] { return fails && writes++ == last ? -DER_NOSPACE : 0; });
+        Writer writer(location, options_of(designs.at("array-aligned")), self_communicator());
         writer.begin_step();
         put(writer, 1, 0);
         writer.end_step();
-        const WritesThatFail failing([&] { return writes++ == last ? -DER_NOSPACE : 0; });
+        fails = true;
         expect_lost(
             writer, [&] { put(writer, 1, 0, false, [&](int) { ++fetches; }); },
             "variable 'field' in step 1, rank 0");
@@ -215,12 +218,14 @@ TEST_F(LostPutFrom, AWriteThatFails)
 TEST_F(LostPutFrom, AKilledWriterLeavesWholeStepsOnly)
 {
     const pid_t child = start_child([&] {
+        int writes = -1;
+        const WritesThatFail failing(
+            [&] { return writes >= 0 && ++writes == 2 ? kill(getpid(), SIGKILL) : 0; });
         Writer writer(location, options_of(designs.at("array-aligned")), self_communicator());
         writer.begin_step();
         put(writer, 1, 0);
         writer.end_step();
-        int writes = 0;
-        const WritesThatFail failing([&] { return ++writes == 2 ? kill(getpid(), SIGKILL) : 0; });
+        writes = 0;
         writer.begin_step();
         put(writer, 1, 0);
         return 1;
