@@ -270,7 +270,7 @@ TEST_F(Puts, CompressedBlocksTakeBoundedMemory)
 class Fetched : public Puts {
 protected:
     static constexpr std::uint64_t chunk = 1 << 20;
-    Fetched() { puts.chunks_of(chunk); }
+    Fetched() { puts.pieces_of(Pieces::usual, chunk); }
 
     void put(const DataPuts::Block& one, bool measured = false)
     {
@@ -316,7 +316,7 @@ TEST_F(Fetched, ALargeBlockIsWrittenAtOnceInPiecesThatEndWithChunks)
     EXPECT_EQ(profile.data_requests, 5u);
     EXPECT_EQ(profile.data_bytes, large.size() * 8);
     EXPECT_EQ(memory.size(), 2u);
-    EXPECT_LE(largest, Pieces::most);
+    EXPECT_LE(largest, Pieces::usual);
     for (std::size_t i = 0; i + 1 < recorder.all_ranges.size(); ++i) {
         const Range& range = recorder.all_ranges[i];
         EXPECT_EQ((range.index + range.length) % chunk, 0u) << i;

@@ -138,7 +138,7 @@ void DataPuts::put_now(const Block& block, Encoder& encoder, DataWriter& data, P
 void DataPuts::put_from(Block block, bool measured, Fetch fetch, Encoder& encoder, DataWriter& data,
                         Profile& profile)
 {
-    if (!block.to_place && !keeps_memory_ && block.bytes >= 2 * Pieces::most)
+    if (!block.to_place && !keeps_memory_ && block.bytes >= 2 * pieces_.most())
         return put_pieces(block, measured, fetch, encoder, data, profile);
     std::unique_ptr<std::byte[]> raw; // of a block that is stored in another form
     if (block.to_place) raw = std::make_unique_for_overwrite<std::byte[]>(block.bytes);

@@ -53,8 +53,12 @@ public:
         std::swap(to.copies, staged_.copies);
         if (waiting_.empty() && elements_.empty()) std::swap(to.spans, staged_.spans);
     }
-    // Of the data, bytes: where pieces of a block end.
-    void chunks_of(std::uint64_t bytes) { chunk_ = bytes; }
+    // Of blocks that are fetched, bytes, and of the data's chunks, where they end. Before the first block.
+    void pieces_of(std::uint64_t bytes, std::uint64_t chunk)
+    {
+        pieces_ = Pieces(bytes);
+        chunk_ = chunk;
+    }
     void clear();
     // Its memory must stay until perform().
     void defer(const Block& block) { waiting_.push_back({block, Source::program}); }

@@ -11,19 +11,19 @@ namespace {
 
 constexpr std::uint64_t cache_line = 64; // bytes
 
+} // namespace
+
 // Of the piece that begins at `begin`.
-std::uint64_t end_of_piece(std::uint64_t begin, const Range& range, std::uint64_t chunk,
-                           std::uint64_t element)
+std::uint64_t Pieces::end_of(std::uint64_t begin, const Range& range, std::uint64_t chunk,
+                             std::uint64_t element) const
 {
     const std::uint64_t end = range.index + range.length;
-    if (end - begin <= Pieces::most) return end;
-    const std::uint64_t grain = std::min(chunk, Pieces::most);
-    std::uint64_t cut = (begin + Pieces::most) / grain * grain;
+    if (end - begin <= most_) return end;
+    const std::uint64_t grain = std::min(chunk, most_);
+    std::uint64_t cut = (begin + most_) / grain * grain;
     cut -= (cut - range.index) % element;
-    return cut > begin ? cut : begin + Pieces::most / element * element;
+    return cut > begin ? cut : begin + most_ / element * element;
 }
-
-} // namespace
 
 void Pieces::write(const Range& range, std::uint64_t chunk, std::uint64_t element, Fetch fetch,
                    FunctionRef<void(const Range&, Bytes)> write)
@@ -37,9 +37,9 @@ void Pieces::write(const Range& range, std::uint64_t chunk, std::uint64_t elemen
     };
     std::size_t turn = 0;
     for (std::uint64_t begin = range.index; begin < end; turn ^= 1) {
-        const Range where{begin, end_of_piece(begin, range, chunk, element) - begin};
+        const Range where{begin, end_of(begin, range, chunk, element) - begin};
         const std::uint64_t at = begin - range.index;
-        if (!memory_[turn]) memory_[turn] = std::make_unique_for_overwrite<std::byte[]>(most + cache_line);
+        if (!memory_[turn]) memory_[turn] = std::make_unique_for_overwrite<std::byte[]>(most_ + cache_line);
         const MutableBytes piece(memory_[turn].get() + at % cache_line, where.length);
         fetch(piece, at);
         wait(); // for the piece before

@@ -25,14 +25,22 @@ using Fetch = FunctionRef<void(MutableBytes to, std::uint64_t at)>;
 
 class Pieces {
 public:
-    static constexpr std::uint64_t most = 4 << 20; // bytes of one
+    static constexpr std::uint64_t usual = 4 << 20;      // bytes of one
+    static constexpr std::uint64_t of_synced = 16 << 20; // if each write is synced: four of 64 MiB
+
+    explicit Pieces(std::uint64_t bytes = usual) : most_(bytes) {}
+    std::uint64_t most() const { return most_; } // bytes of one
 
     // Calls write(where, piece) for all of the range, in order, and on the calling thread for the last piece.
-    // chunk: of the data, bytes; element: bytes, at most `most`.
+    // chunk: of the data, bytes; element: bytes, at most most().
     void write(const Range& range, std::uint64_t chunk, std::uint64_t element, Fetch fetch,
                FunctionRef<void(const Range&, Bytes)> write);
 
 private:
+    std::uint64_t end_of(std::uint64_t begin, const Range& range, std::uint64_t chunk,
+                         std::uint64_t element) const;
+
+    std::uint64_t most_;
     std::array<std::unique_ptr<std::byte[]>, 2> memory_;
 };
 

@@ -112,8 +112,8 @@ public:
     std::span<std::byte> put_span(VariableId variable, DimsView shape, DimsView start, DimsView count,
                                   const MinMax* extremes = nullptr);
     // A block that lies elsewhere, such as in the memory of a device. fetch(to, at) writes its bytes that
-    // begin at byte `at`. It is called on this thread, before put_from returns. A block of 8 MiB and more
-    // that is stored as it is takes the memory of two pieces of 4 MiB. Another thread writes one while the
+    // begin at byte `at`. It is called on this thread, before put_from returns. A block of at least two
+    // pieces (write/pieces.h) that is stored as it is takes their memory. Another thread writes one while the
     // next is fetched, but not with async_write. Other blocks are fetched whole. extremes: minimum and
     // maximum, if they are known. stays: the block is fetched whole into the memory that is returned, and
     // stays there until end_step.

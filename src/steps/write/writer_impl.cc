@@ -2,9 +2,11 @@
 
 #include "base/wire.h"
 #include "location/find/group.h"
+#include "steps/pool_directory.h"
 #include "steps/write/snapshot_writer.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace stepstore::steps {
 
@@ -66,7 +68,6 @@ Writer::Impl::Impl(const std::string& location, const WriterOptions& wanted,
         }
         if (!how.data->checks_itself && !capabilities_of(pool->location()).verifies_cells) puts.keep_sums();
         chunk = how.data->in_chunks ? opened.record.data_chunk_size : 1;
-        puts.chunks_of(chunk);
         side = container->key_value(opened.record.side);
         if (capabilities_of(opened.location.pool).watches)
             told.emplace(*container, opened.location.pool + "/" + opened.location.container,
@@ -281,6 +282,11 @@ void Writer::Impl::put_from(VariableId id, const BlockGeometry& block, const Min
     const DataPuts::Block one = add_block(id, shape, start, count, number, nullptr);
     if (number == 0) return;
     const bool measured = know_extremes(one, extremes);
+    if (!std::exchange(fetches, true)) {
+        const std::string& where = pool->location();
+        const bool synced = capabilities_of(where).directory && survives_power_failure(where);
+        puts.pieces_of(synced ? Pieces::of_synced : Pieces::usual, chunk);
+    }
     take_or_lose(id, [&] { puts.put_from(one, measured, fetch, *encoder, *data, profile); });
 }
 

@@ -70,6 +70,7 @@ public:
     std::vector<std::shared_ptr<BlockOperator>> in_use; // by blocks of the open step
     Profile profile;
     std::optional<ProfileRecord> profile_record; // on rank 0
+    bool fetches = false;                        // a block was fetched (put_from)
     bool in_step = false;
     bool closed = false;
     bool failed = false;
