@@ -159,7 +159,7 @@ void write(adios2::IO io, const std::string& name, bool ours)
     auto on_host = io.DefineVariable<std::int32_t>("on_host", {3}, {0}, {3});
     auto inner = io.DefineVariable<float>("inner", {2, 2}, {0, 0}, {2, 2});
     auto single = io.DefineVariable<double>("single");
-    auto large = io.DefineVariable<float>("large", {2, large_row}, {0, 0}, {1, large_row});
+    auto large = io.DefineVariable<float>("large", {2 * large_row}, {0}, {large_row});
     float* row = device<float>(large_row);
     auto engine = open(io, name, adios2::Mode::Write);
     for (int step = 0; step < 2; ++step) {
@@ -176,7 +176,7 @@ void write(adios2::IO io, const std::string& name, bool ours)
         for (std::size_t which = 0; which < 2; ++which) { // both from the same memory
             const auto values = large_values(2 * static_cast<std::size_t>(step) + which);
             copy(row, values.data(), large_row * sizeof(float));
-            large.SetSelection({{which, 0}, {1, large_row}});
+            large.SetSelection({{which * large_row}, {large_row}});
             engine.Put(large, row, which == 0 ? adios2::Mode::Sync : adios2::Mode::Deferred);
         }
         if (ours) { // BP5 takes the block without looking at the memory selection, and single values directly
