@@ -31,6 +31,11 @@
 #ifdef STEPSTORE_ADIOS2_CORE
 #include <adios2/core/Engine.h>
 #include <adios2/core/IO.h>
+// Since 2.13: deferred gets of several threads.
+#if __has_include(<adios2/core/GetContext.h>)
+#define STEPSTORE_ADIOS2_GET_CONTEXTS
+#include <adios2/core/GetContext.h>
+#endif
 #ifdef ADIOS2_HAVE_DERIVED_VARIABLE
 #define STEPSTORE_ADIOS2_DERIVED
 #include <adios2/core/VariableDerived.h>

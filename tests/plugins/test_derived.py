@@ -42,7 +42,7 @@ def run(program: list[str], environment: dict[str, str]) -> str:
 
 def build(source: Path, prefix: Path, into: Path) -> str:
     program = into / source.stem
-    libraries = prefix / "lib"
+    libraries = prefix if (prefix / "libadios2_core.so").exists() else prefix / "lib"  # of a wheel, or not
     # Exported functions of the program stand in for ADIOS2's.
     words = [os.environ.get("CXX", "c++"), "-std=c++17", "-w", "-rdynamic", str(source), "-o", str(program)]
     words += [f"-I{prefix}/include", f"-L{libraries}", f"-Wl,-rpath,{libraries}"]

@@ -334,6 +334,7 @@ private:
         require_refused("begin_step", [&] { reader->begin_step(0); });
         require_refused("steps", [&] { reader->steps(); });
         require_refused("find", [&] { reader->find("x"); });
+        require_refused("lock", [&] { const auto held = reader->lock(); });
         require_refused("perform_gets", [&] { reader->perform_gets(); });
         require_refused("close", [&] { reader->close(); });
         reader.reset();

@@ -152,15 +152,15 @@ void Introspection::note_absolute_steps()
 adios2::MinVarInfo* Introspection::MinBlocksInfo(const core::VariableBase& variable, std::size_t step) const
 {
     if (stream_.writing() || !stream_.reader().has_step()) return nullptr;
-    return translated([&] { return stream_.reader().blocks_info(variable.m_Name, step); });
+    return reading([&](auto& reader) { return reader.blocks_info(variable.m_Name, step); });
 }
 
 bool Introspection::VarShape(const core::VariableBase& variable, std::size_t step, adios2::Dims& shape) const
 {
     if (stream_.writing() || !stream_.reader().has_step()) return false;
-    return translated([&] {
+    return reading([&](auto& reader) {
         const bool selected = step == adios2::EngineCurrentStep;
-        return stream_.reader().shape_of(variable.m_Name, selected ? variable.m_StepsStart : step, shape);
+        return reader.shape_of(variable.m_Name, selected ? variable.m_StepsStart : step, shape);
     });
 }
 
@@ -169,10 +169,10 @@ bool Introspection::VariableMinMax(const core::VariableBase& variable, std::size
 {
     if (stream_.writing() || !stream_.reader().has_step()) return false;
     // As BP5 does: ADIOS2's programs take it that there are none.
-    if (!translated([&] { return stream_.reader().has_extremes(variable.m_Name); }))
+    if (!reading([&](auto& reader) { return reader.has_extremes(variable.m_Name); }))
         throw std::logic_error("stepstore: variable '" + variable.m_Name +
                                "' has no minimum and maximum: it is of complex numbers, texts or structs");
-    return translated([&] { return stream_.reader().minmax_of(variable.m_Name, step, minmax); });
+    return reading([&](auto& reader) { return reader.minmax_of(variable.m_Name, step, minmax); });
 }
 
 template <class V>

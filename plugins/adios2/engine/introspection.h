@@ -1,7 +1,8 @@
 // What ADIOS2's core asks an engine about a stream: steps, shapes, extremes, blocks, the memory of spans. The
 // native engine is one of these. The plugin has one that is in no IO, and makes it the variables' engine.
 // Only where the core can be used (misfit()).
-// Threads: that of the engine, one at a time. Errors: as ADIOS2's users catch them (adios_errors.h).
+// Threads: that of the engine, one at a time; of a reader at random any, in turns. Errors: as users of
+// ADIOS2 catch them (adios_errors.h).
 #pragma once
 
 #include "adios_errors.h"
@@ -85,11 +86,22 @@ public:
         STEPSTORE_ADIOS2_SINCE_2_11(override)
     {
         if (stream_.writing() || !stream_.reader().has_step()) return {};
-        return translated([&] { return stream_.reader().expression_of(variable.m_Name); });
+        return reading([&](auto& reader) { return reader.expression_of(variable.m_Name); });
     }
 #endif
 
 protected:
+    // A call of the reader, alone.
+    template <class Call>
+    auto reading(Call&& call) const
+    {
+        return translated([&] {
+            auto& reader = stream_.reader();
+            const auto held = reader.locked();
+            return call(reader);
+        });
+    }
+
 // V: a class of variables; Kind: how ADIOS2 ends the names of their functions.
 #define blocks_of_variables(V, Kind)                                                                         \
     std::vector<V::BPInfo> DoBlocksInfo##Kind(const V& variable, const std::size_t step) const override      \
@@ -129,7 +141,8 @@ protected:
 
             std::size_t DoSteps() const override
     {
-        return stream_.steps();
+        if (stream_.writing()) return stream_.steps();
+        return reading([](auto& reader) { return reader.steps(); });
     }
     void DoGetAbsoluteSteps(const adios2::core::VariableBase& variable,
                             std::vector<std::size_t>& keys) const override
@@ -141,7 +154,7 @@ protected:
 private:
     std::vector<std::size_t> steps_of(const adios2::core::VariableBase& variable) const
     {
-        return translated([&] { return stream_.reader().steps_of(variable.m_Name); });
+        return reading([&](auto& reader) { return reader.steps_of(variable.m_Name); });
     }
     template <class V>
     std::vector<typename V::BPInfo> blocks_of(const V& variable, std::size_t step) const
@@ -154,9 +167,8 @@ private:
                                                    std::size_t index) const
     {
         if (!stream_.reader().at_random()) return blocks_of(variable, index);
-        return as_blocks<V>(translated([&] {
-            return std::unique_ptr<adios2::MinVarInfo>(
-                stream_.reader().blocks_info_of(variable.m_Name, step, index));
+        return as_blocks<V>(reading([&](auto& reader) {
+            return std::unique_ptr<adios2::MinVarInfo>(reader.blocks_info_of(variable.m_Name, step, index));
         }));
     }
     template <class V>

@@ -1,5 +1,6 @@
 // The native engine: an engine of ADIOS2's core, in front of the stream.
-// Threads: one at a time, as all of an ADIOS2 engine. Errors: as ADIOS2's users catch them (adios_errors.h).
+// Threads: one at a time, as all of an ADIOS2 engine; several with a GetContext each. Errors: as users of
+// ADIOS2 catch them (adios_errors.h).
 #pragma once
 
 #include "group.h"
@@ -50,7 +51,7 @@ public:
     }
     void PerformGets() override
     {
-        translated([&] { opened_.reader().perform_gets(); });
+        reading([](auto& reader) { reader.perform_gets(); });
     }
     void PerformDataWrite() override
     {
@@ -129,6 +130,31 @@ public:
 #undef forward
 #endif
 
+#ifdef STEPSTORE_ADIOS2_GET_CONTEXTS
+    // As BP5: at random only, where no step comes and goes.
+    std::unique_ptr<adios2::core::GetContext> NewGetContext() override
+    {
+        if (opened_.writing() || m_OpenMode != adios2::Mode::ReadRandomAccess) return nullptr;
+        return translated([&] { return std::make_unique<Context>(opened_.reader().new_context()); });
+    }
+    void PerformGets(adios2::core::GetContext& context) override
+    {
+        translated([&] { opened_.reader().perform_gets(own(context)); });
+    }
+    void DoGetContextDeferred(adios2::core::GetContext& context, adios2::core::VariableBase& variable,
+                              void* values, const Selection& selection) override
+    {
+#define forward(T)                                                                                           \
+    if (variable.m_Type == adios2::helper::GetDataType<T>())                                                 \
+        return get_in(context, static_cast<adios2::core::Variable<T>&>(variable), static_cast<T*>(values),   \
+                      selection);
+        ADIOS2_FOREACH_STDTYPE_1ARG(forward)
+#undef forward
+        throw std::invalid_argument("stepstore: variable '" + variable.m_Name +
+                                    "' is of a type that a GetContext does not read");
+    }
+#endif
+
     void DoPutStructSync(adios2::core::VariableStruct& variable, const void* values) override
     {
         translated([&] { opened_.writer().put(variable, values, steps::Mode::sync); });
@@ -139,11 +165,11 @@ public:
     }
     void DoGetStructSync(adios2::core::VariableStruct& variable, void* values) override
     {
-        translated([&] { opened_.reader().get(variable, values, steps::Mode::sync); });
+        reading([&](auto& reader) { reader.get(variable, values, steps::Mode::sync); });
     }
     void DoGetStructDeferred(adios2::core::VariableStruct& variable, void* values) override
     {
-        translated([&] { opened_.reader().get(variable, values, steps::Mode::deferred); });
+        reading([&](auto& reader) { reader.get(variable, values, steps::Mode::deferred); });
     }
 
     void DoClose(const int) override
@@ -153,6 +179,30 @@ public:
     }
 
 private:
+#ifdef STEPSTORE_ADIOS2_GET_CONTEXTS
+    struct Context final : adios2::core::GetContext {
+        explicit Context(std::unique_ptr<ReadAdapter::Context> made) : gets(std::move(made)) {}
+        std::unique_ptr<ReadAdapter::Context> gets;
+    };
+    static ReadAdapter::Context& own(adios2::core::GetContext& context)
+    {
+        auto* known = dynamic_cast<Context*>(&context);
+        if (known == nullptr)
+            throw Error(-DER_INVAL, "stepstore: a GetContext of another engine was used: make one with "
+                                    "NewGetContext of this engine");
+        return *known->gets;
+    }
+    template <class T>
+    void get_in(adios2::core::GetContext& context, adios2::core::Variable<T>& variable, T* values,
+                const Selection& selection)
+    {
+        translated([&] {
+            auto handle = handle_of(variable);
+            opened_.reader().get(own(context), handle, values, selection);
+        });
+    }
+#endif
+
     Parameters parameters_for(Way way) const
     {
         Opening opening;
@@ -185,9 +235,9 @@ private:
     template <class T, class... How>
     void get(adios2::core::Variable<T>& variable, T* values, const How&... how)
     {
-        translated([&] {
+        reading([&](auto& reader) {
             auto handle = handle_of(variable);
-            opened_.reader().get(handle, values, how...);
+            reader.get(handle, values, how...);
         });
     }
 

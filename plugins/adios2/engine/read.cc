@@ -14,13 +14,13 @@ ReadAdapter::ReadAdapter(adios2::IO io, const Parameters& parameters,
     auto options = parameters.reader;
     if (parameters.reading != Reading::random) {
         options.mode = steps::ReadMode::stream;
-        stream_.emplace(parameters.location, options, communicator).undo_operators(undoing());
+        stream_.emplace(parameters.location, options, communicator).undo_operators(undoing(gets_));
     }
     const bool serial = communicator->size() == 1;
     if (parameters.reading == Reading::random ||
         (parameters.reading == Reading::automatic && serial && stream_->steps() > 0)) {
         options.mode = steps::ReadMode::random_access;
-        random_.emplace(parameters.location, options, communicator).undo_operators(undoing());
+        random_.emplace(parameters.location, options, communicator).undo_operators(undoing(gets_));
         access_ = Access::random;
         show_all_at_random();
     }
@@ -126,13 +126,13 @@ void ReadAdapter::perform_gets()
     try {
         reader().perform_gets();
     } catch (...) {
-        forget_gets(); // the reader has dropped them too
+        gets_.forget(); // the reader has dropped them too
         throw;
     }
     try {
-        scatter_all();
+        deliver(gets_);
     } catch (...) {
-        forget_gets();
+        gets_.forget();
         throw;
     }
 }

@@ -1,7 +1,7 @@
 // The reading side of the plugin: makes the stream's variables and attributes known to ADIOS2's IO, and
 // forwards its gets.
-// Threads: one at a time, as all of an ADIOS2 engine. Errors: those of steps::Reader; -DER_INVAL and
-// -DER_NOTSUPPORTED for what ADIOS2 asks in vain.
+// Threads: one at a time, as all of an ADIOS2 engine. At random several may take turns, by locked(). Errors:
+// those of steps::Reader; -DER_INVAL and -DER_NOTSUPPORTED for what ADIOS2 asks in vain.
 #pragma once
 
 #include "adios_types.h"
@@ -22,6 +22,8 @@ namespace stepstore::adios {
 
 class ReadAdapter {
 public:
+    class Context;
+
     // host: see belongs_to(); may be null.
     ReadAdapter(adios2::IO io, const Parameters& parameters,
                 const std::shared_ptr<Communicator>& communicator, adios2::core::Engine* host);
@@ -39,6 +41,17 @@ public:
     template <class T>
     void get(adios2::Variable<T>& variable, T* values, const Selection& selection, steps::Mode mode);
     void get(adios2::core::VariableStruct& variable, void* values, steps::Mode mode);
+
+    // While it is there no other thread is in this adapter. In an ADIOS2 whose engines have one thread it
+    // does nothing.
+    [[nodiscard]] steps::Reader::Lock locked() const;
+#ifdef STEPSTORE_ADIOS2_GET_CONTEXTS
+    // Deferred gets of a thread, beside those of others. At random only. The calls lock for themselves.
+    std::unique_ptr<Context> new_context();
+    template <class T>
+    void get(Context& context, adios2::Variable<T>& variable, T* values, const Selection& selection);
+    void perform_gets(Context& context);
+#endif
 
     // What ADIOS2's BlocksInfo() is made of. What it points to stays until the next step (at random: until
     // close).
@@ -68,9 +81,8 @@ private:
         steps::Variable definition;
         bool present = false; // in the current step
         const adios2::core::VariableBase* identity = nullptr;
-        steps::Dims shape;           // as the IO has it
-        steps::Dims count;           // of the whole
-        adios2::Accuracy accuracy{}; // that the last get wants of operators
+        steps::Dims shape; // as the IO has it
+        steps::Dims count; // of the whole
         // Of structs: the stream's definition in ADIOS2, and what a program has read them as.
         adios2::core::StructDefinition* stored_as = nullptr;
         adios2::core::StructDefinition* read_as = nullptr;
@@ -121,6 +133,16 @@ private:
         void deliver(steps::Order order, const std::string& where) const;
     };
 #endif
+    struct Gets { // on their way
+#ifdef STEPSTORE_ADIOS2_DERIVED
+        std::vector<Derived> derived;
+#endif
+        std::vector<Scatter> scatters;
+        // That the last get of a variable wants of operators, if any ever did.
+        std::unordered_map<steps::VariableId, adios2::Accuracy> accuracies;
+        void want(steps::VariableId id, const adios2::Accuracy& accuracy);
+        void forget();
+    };
     enum class Access { stream, random };
 
     bool shown_as_array(const steps::Variable& variable) const;
@@ -182,9 +204,12 @@ private:
              const adios2::Dims& told, steps::Mode mode);
     void check_room(steps::VariableId id, const Selection& selection, const adios2::Dims& told,
                     std::uint64_t step) const;
-    void scatter_all();
-    void forget_gets();
-    steps::UndoOperator undoing(); // for the life of this adapter
+    void deliver(Gets& gets) const;
+    steps::UndoOperator undoing(const Gets& gets); // for the life of this adapter
+#ifdef STEPSTORE_ADIOS2_GET_CONTEXTS
+    void require_own(const Context& context) const;
+    class InUse;
+#endif
 
     adios2::IO io_;
     adios2::core::Engine* host_;
@@ -199,13 +224,23 @@ private:
     Inventory inventory_; // where there is a host
     std::map<std::string, steps::Attribute> attributes_;
     std::uint64_t attribute_changes_ = 0; // what the reader said when they were shown
-#ifdef STEPSTORE_ADIOS2_DERIVED
-    std::vector<Derived> derived_;
+    bool has_expressions_ = false;        // the stream has derived variables
+    Gets gets_;
+#ifdef STEPSTORE_ADIOS2_GET_CONTEXTS
+    std::shared_ptr<const int> contexts_of_ = std::make_shared<int>(); // its address is this adapter's mark
 #endif
-    bool has_expressions_ = false; // the stream has derived variables
-    std::vector<Scatter> scatters_;
     mutable std::map<std::pair<steps::VariableId, std::uint64_t>, Blocks> blocks_;
     std::size_t last_step_ = 0;
 };
+
+#ifdef STEPSTORE_ADIOS2_GET_CONTEXTS
+// For one thread at a time. May outlive the adapter.
+class ReadAdapter::Context {
+    friend class ReadAdapter;
+    std::shared_ptr<const int> of_;
+    Gets gets_;
+    steps::GetQueue queue_;
+};
+#endif
 
 } // namespace stepstore::adios

@@ -82,7 +82,7 @@ bool ReadAdapter::get_derived(steps::VariableId id, const steps::Variable& defin
     const std::string what = "stepstore: derived variable '" + definition.name + "' " + where();
     const auto sources = sources_of(expression, what, step);
     // The memory that is read into stays until the reads are done or dropped, also after an Error.
-    auto& derived = derived_.emplace_back();
+    auto& derived = gets_.derived.emplace_back();
     derived.start = start;
     derived.count = count;
     derived.memory = static_cast<std::byte*>(memory);

@@ -77,7 +77,7 @@ void ReadAdapter::get(adios2::Variable<T>& variable, T* values, bool device, con
                       const adios2::Dims& told, steps::Mode mode)
 {
     const auto id = id_of(identity_of(variable), variable.Name(), steps::type_of<T>());
-    if (id < shown_.size()) shown_[id].accuracy = selection.GetAccuracy();
+    gets_.want(id, selection.GetAccuracy());
     const auto definition = reader().definitions()[id]; // a copy: looking for a step may make more known
     each_selected_step(id, definition, selection, values, [&](std::uint64_t step, void* to) {
         if constexpr (std::is_same_v<T, std::string>) {
@@ -109,22 +109,23 @@ void ReadAdapter::each_selected_step(steps::VariableId id, const steps::Variable
         absolute_step(id, selection.GetStepStart() + selection.GetStepCount() - 1);
     auto* const begin = static_cast<std::byte*>(values);
     std::uint64_t bytes = 0;
-    const std::size_t before = scatters_.size();
+    auto& scatters = gets_.scatters;
+    const std::size_t before = scatters.size();
 #ifdef STEPSTORE_ADIOS2_DERIVED
-    const std::size_t derived_before = derived_.size();
+    const std::size_t derived_before = gets_.derived.size();
 #endif
     try {
         for (std::size_t i = 0; i < selection.GetStepCount(); ++i)
             bytes += get(absolute_step(id, selection.GetStepStart() + i), begin + bytes);
     } catch (...) { // the memory is the program's again, that of the steps before too
         reader().forget_gets({begin, bytes});
-        for (std::size_t i = before; i < scatters_.size(); ++i)
-            reader().forget_gets(scatters_[i].packed);
-        scatters_.erase(scatters_.begin() + static_cast<std::ptrdiff_t>(std::min(before, scatters_.size())),
-                        scatters_.end());
+        for (std::size_t i = before; i < scatters.size(); ++i)
+            reader().forget_gets(scatters[i].packed);
+        scatters.erase(scatters.begin() + static_cast<std::ptrdiff_t>(std::min(before, scatters.size())),
+                       scatters.end());
 #ifdef STEPSTORE_ADIOS2_DERIVED
-        for (std::size_t i = derived_before; i < derived_.size(); ++i)
-            derived_[i].whole = false;
+        for (std::size_t i = derived_before; i < gets_.derived.size(); ++i)
+            gets_.derived[i].whole = false;
 #endif
         throw;
     }
@@ -227,18 +228,22 @@ std::uint64_t ReadAdapter::get_array(steps::VariableId id, const steps::Variable
     if (selection.HasMemorySelection())
         scatter.memory.emplace(selection, in_program_order(count), parameters_.order, definition.name);
     get_packed(scatter.packed.data());
-    scatters_.push_back(std::move(scatter)); // moving a vector leaves its memory in place
+    gets_.scatters.push_back(std::move(scatter)); // moving a vector leaves its memory in place
     if (mode == steps::Mode::sync) perform_gets();
     return number;
 }
 
-steps::UndoOperator ReadAdapter::undoing()
+// With the lock, as an operator is the variable's, which several threads may read.
+steps::UndoOperator ReadAdapter::undoing(const Gets& gets)
 {
-    return [this](steps::VariableId id, steps::Codec codec, Bytes stored, MutableBytes raw,
-                  const std::string& what) {
+    return [this, &gets](steps::VariableId id, steps::Codec codec, Bytes stored, MutableBytes raw,
+                         const std::string& what) {
+        const auto held = locked();
         const Shown* shown = id < shown_.size() ? &shown_[id] : nullptr;
+        const auto wanted = gets.accuracies.find(id);
         undo_operator(shown ? shown->identity : nullptr, parameters_.location,
-                      shown ? shown->accuracy : adios2::Accuracy{}, codec, stored, raw, what);
+                      wanted == gets.accuracies.end() ? adios2::Accuracy{} : wanted->second, codec, stored,
+                      raw, what);
     };
 }
 
@@ -269,29 +274,107 @@ void ReadAdapter::Scatter::deliver(void* to) const
     memory->unpack(moved.data(), to, moves->wanted_size);
 }
 
-void ReadAdapter::scatter_all()
+void ReadAdapter::deliver(Gets& gets) const
 {
 #ifdef STEPSTORE_ADIOS2_DERIVED
-    for (const auto& one : std::exchange(derived_, {}))
+    for (const auto& one : std::exchange(gets.derived, {}))
         one.deliver(reader().order(), where());
 #endif
-    for (const auto& one : scatters_)
+    for (const auto& one : gets.scatters)
         one.deliver();
-    scatters_.clear();
+    gets.scatters.clear();
 }
 
-void ReadAdapter::forget_gets()
+void ReadAdapter::Gets::want(steps::VariableId id, const adios2::Accuracy& accuracy)
+{
+    if (accuracy.error != 0 || accuracies.contains(id)) accuracies[id] = accuracy;
+}
+
+void ReadAdapter::Gets::forget()
 {
 #ifdef STEPSTORE_ADIOS2_DERIVED
-    derived_.clear();
+    derived.clear();
 #endif
-    scatters_.clear();
+    scatters.clear();
 }
+
+steps::Reader::Lock ReadAdapter::locked() const
+{
+#ifdef STEPSTORE_ADIOS2_GET_CONTEXTS
+    return reader().lock();
+#else
+    return {};
+#endif
+}
+
+#ifdef STEPSTORE_ADIOS2_GET_CONTEXTS
+std::unique_ptr<ReadAdapter::Context> ReadAdapter::new_context()
+{
+    const auto held = locked();
+    auto made = std::make_unique<Context>();
+    made->of_ = contexts_of_;
+    made->queue_ = reader().new_queue(undoing(made->gets_));
+    return made;
+}
+
+void ReadAdapter::require_own(const Context& context) const
+{
+    if (context.of_ != contexts_of_)
+        throw Error(-DER_INVAL, "stepstore: a GetContext of another engine was used " + where() +
+                                    ": make one with NewGetContext of this engine");
+}
+
+// As long as it is there, gets are of the context. With the lock.
+class ReadAdapter::InUse {
+public:
+    InUse(ReadAdapter& adapter, Context& context) : adapter_(adapter), context_(context) { swap(); }
+    ~InUse() { swap(); }
+    InUse(const InUse&) = delete;
+    InUse& operator=(const InUse&) = delete;
+
+private:
+    void swap() noexcept
+    {
+        std::swap(adapter_.gets_, context_.gets_);
+        adapter_.reader().swap_queue(context_.queue_);
+    }
+    ReadAdapter& adapter_;
+    Context& context_;
+};
+
+template <class T>
+void ReadAdapter::get(Context& context, adios2::Variable<T>& variable, T* values, const Selection& selection)
+{
+    const auto held = locked();
+    require_own(context);
+    const InUse in_use(*this, context);
+    get(variable, values, selection, steps::Mode::deferred);
+}
+
+void ReadAdapter::perform_gets(Context& context)
+{
+    auto held = locked();
+    require_own(context);
+    try {
+        reader().perform_gets(*context.queue_, held);
+        deliver(context.gets_);
+    } catch (...) {
+        context.gets_.forget();
+        throw;
+    }
+}
+#endif
 
 #define instantiate(T)                                                                                       \
     template void ReadAdapter::get<T>(adios2::Variable<T>&, T*, steps::Mode);                                \
     template void ReadAdapter::get<T>(adios2::Variable<T>&, T*, const Selection&, steps::Mode);
 ADIOS2_FOREACH_STDTYPE_1ARG(instantiate)
 #undef instantiate
+#ifdef STEPSTORE_ADIOS2_GET_CONTEXTS
+#define instantiate(T)                                                                                       \
+    template void ReadAdapter::get<T>(Context&, adios2::Variable<T>&, T*, const Selection&);
+ADIOS2_FOREACH_STDTYPE_1ARG(instantiate)
+#undef instantiate
+#endif
 
 } // namespace stepstore::adios

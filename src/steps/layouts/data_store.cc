@@ -118,7 +118,7 @@ private:
     }
 
     const Container& container_;
-    const StreamRecord& record_;
+    const StreamRecord record_; // its own: a reader's other threads bring the stream's up to date meanwhile
     EventQueue queue_;
     std::map<std::uint32_t, Array> arrays_;
     std::map<std::uint32_t, std::uint64_t> sizes_;

@@ -97,6 +97,16 @@ LeaseWatch& OpenStream::writer()
     return *writer_;
 }
 
+void StreamDataReader::open(std::span<const DataRequest> requests)
+{
+    for (const DataRequest& request : requests) {
+        const std::uint64_t generation = request.place.generation;
+        auto& reader = readers_[generation];
+        if (reader == nullptr)
+            reader = layout_of(stream_.record()).data->reader(stream_.context(stream_.segment(generation)));
+    }
+}
+
 void StreamDataReader::read(std::span<DataRequest> requests)
 {
     while (!requests.empty()) { // those of a segment lie together
@@ -104,10 +114,7 @@ void StreamDataReader::read(std::span<DataRequest> requests)
         std::size_t count = 1;
         while (count < requests.size() && requests[count].place.generation == generation)
             ++count;
-        auto& reader = readers_[generation];
-        if (reader == nullptr)
-            reader = layout_of(stream_.record()).data->reader(stream_.context(stream_.segment(generation)));
-        reader->read(requests.first(count));
+        readers_.at(generation)->read(requests.first(count));
         requests = requests.subspan(count);
     }
 }

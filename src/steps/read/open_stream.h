@@ -61,10 +61,12 @@ private:
     std::optional<LeaseWatch> writer_;
 };
 
-// The data of all segments.
+// The data of all segments. Only open() looks at the stream: read() may run beside other uses of that.
 class StreamDataReader {
 public:
     explicit StreamDataReader(const OpenStream& stream) : stream_(stream) {}
+    // Before read(), with the same requests.
+    void open(std::span<const DataRequest> requests);
     void read(std::span<DataRequest> requests);
 
 private:

@@ -197,6 +197,29 @@ void Reader::perform_gets()
     impl_->perform_gets();
 }
 
+Reader::Lock Reader::lock() const
+{
+    return Lock(impl_->mutex);
+}
+
+GetQueue Reader::new_queue(UndoOperator undo) const
+{
+    auto queue = std::make_shared<DataReads>(order());
+    queue->undo_operators(std::move(undo));
+    return queue;
+}
+
+void Reader::swap_queue(GetQueue& queue) noexcept
+{
+    impl_->reads.swap(queue);
+}
+
+void Reader::perform_gets(DataReads& queue, Lock& held)
+{
+    impl_->require_open();
+    impl_->perform_gets(queue, held);
+}
+
 std::vector<std::string> Reader::attribute_names(std::uint64_t step) const
 {
     return impl_->source->dictionary().attribute_names(impl_->step(step)->step);

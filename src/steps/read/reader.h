@@ -4,7 +4,7 @@
 // There are two modes (ReaderOptions::mode). stream: begin_step/end_step walk through the steps in order,
 // none skipped, and all calls below mean the current step. random_access: no begin_step; every call takes a
 // step. Collective: construction, and begin_step in stream mode unless Readers::everyone. All other calls are
-// local. Not for concurrent use by several threads.
+// local. For one thread at a time: several that use a reader hold its lock() over their calls.
 //
 // Nothing is decoded before it is asked for. Errors, which name variable, step and stream:
 //   -DER_CSUM, -DER_DF_INVAL   damage; names the rank too
@@ -24,6 +24,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -32,7 +33,11 @@
 
 namespace stepstore::steps {
 
-struct Costs; // profile/profile.h
+struct Costs;    // profile/profile.h
+class DataReads; // data_reads.h
+
+// Deferred gets of their own, beside those of the reader (Reader::new_queue). May outlive it.
+using GetQueue = std::shared_ptr<DataReads>;
 
 // "The current step" in stream mode; in random-access mode the last step.
 inline constexpr std::uint64_t this_step = UINT64_MAX;
@@ -137,6 +142,18 @@ public:
     void perform_gets();
     // Drops what deferred gets would bring into this memory. A get that throws has done so itself.
     void forget_gets(MutableBytes memory) noexcept;
+
+    // Several threads, at random, each with a queue: the calls take turns, and the data of several queues is
+    // fetched at once.
+    using Lock = std::unique_lock<std::recursive_mutex>;
+    [[nodiscard]] Lock lock() const;
+    // undo: as undo_operators(); called without the lock.
+    GetQueue new_queue(UndoOperator undo) const;
+    // Gets that follow, and forget_gets(), are of this queue, until it is swapped back.
+    void swap_queue(GetQueue& queue) noexcept;
+    // perform_gets() of this queue. `held` is locked once, and unlocked as long as data is fetched. No other
+    // thread uses this queue meanwhile, or closes the reader.
+    void perform_gets(DataReads& queue, Lock& held);
 
     std::vector<std::string> attribute_names(std::uint64_t step = this_step) const; // sorted
     // How often attributes were set up to the step, as far as known: as long as it stays, so do the

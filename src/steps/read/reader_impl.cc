@@ -44,7 +44,7 @@ Reader::Impl::Impl(const std::string& location, const ReaderOptions& wanted,
         stream = std::make_unique<OpenStream>(decode_opened(opened));
         source = std::make_unique<StepSource>(*stream, options, *communicator, profile, one_machine);
         data = std::make_unique<StreamDataReader>(*stream);
-        reads = std::make_unique<DataReads>(stream->record().order);
+        reads = std::make_shared<DataReads>(stream->record().order);
         if (random_access()) find_definitions();
     });
 }
@@ -338,15 +338,55 @@ void Reader::Impl::perform_gets()
     if (reads->empty()) return;
     const Stopwatch watch(profile.data, "stepstore.data");
     try {
-        reads->run([&](std::span<DataRequest> requests) { data->read(requests); });
+        reads->run([&](std::span<DataRequest> requests) {
+            data->open(requests);
+            data->read(requests);
+        });
     } catch (const Error&) {
         stream->require_current(); // rather say that it was replaced than that its data is damaged
         throw;
     }
-    profile.data_bytes += reads->bytes();
-    profile.data_requests += reads->requests();
+    account(*reads);
+}
+
+void Reader::Impl::account(const DataReads& performed)
+{
+    profile.data_bytes += performed.bytes();
+    profile.data_requests += performed.requests();
     // What matches the metadata is of this stream. Else it may be what replaced it.
-    if (!reads->verified()) stream->require_current();
+    if (!performed.verified()) stream->require_current();
+}
+
+// Without the lock: the queue, which is the caller's, and a data reader that nobody else has. That one looks
+// at the stream only when it opens what it reads from, with the lock.
+void Reader::Impl::perform_gets(DataReads& queue, Lock& held)
+{
+    if (queue.empty()) return;
+    if (idle.empty()) idle.push_back(std::make_unique<StreamDataReader>(*stream));
+    auto from = std::move(idle.back());
+    idle.pop_back();
+    double seconds = 0;
+    std::exception_ptr failed;
+    held.unlock();
+    try {
+        const Stopwatch watch(seconds, "stepstore.data");
+        queue.run([&](std::span<DataRequest> requests) {
+            held.lock();
+            from->open(requests);
+            held.unlock();
+            from->read(requests);
+        });
+    } catch (...) {
+        failed = std::current_exception();
+    }
+    if (!held.owns_lock()) held.lock();
+    profile.data += seconds;
+    idle.push_back(std::move(from));
+    if (failed) {
+        stream->require_current(); // as above
+        std::rethrow_exception(failed);
+    }
+    account(queue);
 }
 
 void Reader::Impl::keep_profile()

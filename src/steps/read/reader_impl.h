@@ -48,6 +48,8 @@ public:
     void add_read(const InstalledStep& step, VariableId id, const PlacedBlock& block, BoxView extent,
                   BoxView wanted, std::byte* to);
     void perform_gets();
+    void perform_gets(DataReads& queue, Lock& held);
+    void account(const DataReads& performed);
     std::string where(VariableId id, const InstalledStep& step) const;
     bool random_access() const { return options.mode == ReadMode::random_access; }
     void require_open() const;
@@ -65,7 +67,9 @@ public:
     std::unique_ptr<OpenStream> stream;
     std::unique_ptr<StepSource> source;
     std::unique_ptr<StreamDataReader> data;
-    std::unique_ptr<DataReads> reads;
+    std::vector<std::unique_ptr<StreamDataReader>> idle; // of queues: those that no thread reads with now
+    GetQueue reads;
+    std::recursive_mutex mutex; // OwnState::stream_reader: of callers, over all that is here (Reader::lock)
     std::shared_ptr<const InstalledStep> current; // stream mode
     GeometryWatch geometry;
     StepSelection selection;
