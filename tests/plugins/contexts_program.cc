@@ -1,5 +1,6 @@
-// Gets of several threads (Engine::NewGetContext), in a program that test_contexts.py builds against an ADIOS2
-// that has them. It does with BP5 and with Stepstore what both engines do alike, and prints what it read.
+// Gets of several threads (Engine::NewGetContext), in a program that test_contexts.py builds against an
+// ADIOS2 that has them. It does with BP5 and with Stepstore what both engines do alike, and prints what it
+// read.
 //   contexts_program ENGINE FOLDER
 #include <adios2.h>
 

@@ -1,5 +1,5 @@
-"""Gets of several threads (Engine::NewGetContext), with an ADIOS2 that has them: BP5 and the native engine give
-the same.
+"""Gets of several threads (Engine::NewGetContext), with an ADIOS2 that has them: BP5 and the native engine
+give the same.
 
 The ADIOS2 is the one that STEPSTORE_TEST_ADIOS2_FEATURES names, with the sources in
 STEPSTORE_TEST_ADIOS2_SOURCE, or else the package adios2 of this Python. If it has none, the test is skipped.

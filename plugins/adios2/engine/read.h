@@ -22,7 +22,9 @@ namespace stepstore::adios {
 
 class ReadAdapter {
 public:
+#ifdef STEPSTORE_ADIOS2_GET_CONTEXTS
     class Context;
+#endif
 
     // host: see belongs_to(); may be null.
     ReadAdapter(adios2::IO io, const Parameters& parameters,
@@ -138,7 +140,8 @@ private:
         std::vector<Derived> derived;
 #endif
         std::vector<Scatter> scatters;
-        // That the last get of a variable wants of operators, if any ever did.
+        // That the last get of a variable wants of operators, if any ever wanted another than ADIOS2's
+        // default.
         std::unordered_map<steps::VariableId, adios2::Accuracy> accuracies;
         void want(steps::VariableId id, const adios2::Accuracy& accuracy);
         void forget();

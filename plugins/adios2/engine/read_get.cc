@@ -287,7 +287,8 @@ void ReadAdapter::deliver(Gets& gets) const
 
 void ReadAdapter::Gets::want(steps::VariableId id, const adios2::Accuracy& accuracy)
 {
-    if (accuracy.error != 0 || accuracies.contains(id)) accuracies[id] = accuracy;
+    const bool is_default = accuracy.error == 0 && accuracy.norm == 0 && !accuracy.relative;
+    if (!is_default || accuracies.contains(id)) accuracies[id] = accuracy;
 }
 
 void ReadAdapter::Gets::forget()
