@@ -204,6 +204,7 @@ Reader::Lock Reader::lock() const
 
 GetQueue Reader::new_queue(UndoOperator undo) const
 {
+    const Lock held = lock();
     auto queue = std::make_shared<DataReads>(order());
     queue->undo_operators(std::move(undo));
     return queue;

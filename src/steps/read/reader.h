@@ -147,7 +147,7 @@ public:
     // fetched at once.
     using Lock = std::unique_lock<std::recursive_mutex>;
     [[nodiscard]] Lock lock() const;
-    // undo: as undo_operators(); called without the lock.
+    // Locks for itself. undo: as undo_operators(); called without the lock.
     GetQueue new_queue(UndoOperator undo) const;
     // Gets that follow, and forget_gets(), are of this queue, until it is swapped back.
     void swap_queue(GetQueue& queue) noexcept;
