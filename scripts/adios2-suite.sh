@@ -7,9 +7,9 @@
 #   scripts/adios2-suite.sh [--release R | --adios2 DIR --source DIR] [REGEX]
 #
 # REGEX: the programs, and staging tests, whose names match (default: all). The ADIOS2 is the one that
-# scripts/adios2-mpi.sh builds; or a release of PyPI (scripts/adios2_release.py); or any installation with its
-# sources. For the last two the engine is built (stepstore adios2-build), unless STEPSTORE_ADIOS2_ADAPTERS
-# names a folder that has it.
+# scripts/adios2-mpi.sh builds; or a release of PyPI (scripts/adios2_release.py), for several ranks built with
+# MPI, once; or any installation with its sources. For the last two the engine is built (stepstore
+# adios2-build), unless STEPSTORE_ADIOS2_ADAPTERS names a folder that has it.
 #
 # Ends with 1 if BP5 passes a case that Stepstore fails, unless it is known (below).
 #
@@ -28,11 +28,11 @@ while (($#)); do
     esac
     shift
 done
-ranks=${RANKS:-1}
+ranks=${RANKS:-1} kind=serial
+((ranks == 1)) || kind=mpi
 built=$STEPSTORE_BUILD/${PRESET:-release}
 library=$built/lib/libstepstore_adios2_preload.so
 [[ -f $library ]] || die "there is no $library: build it first (make test, or cmake --build)"
-log=$STEPSTORE_CACHE/log
 python=${PYTHON:-$STEPSTORE_VENV/bin/python}
 unset GTEST_BRIEF # its cases are counted by what they print
 
@@ -47,11 +47,18 @@ else
         [[ -f $ADIOS2_MPI_PREFIX/.complete ]] ||
             die "there is no ADIOS2 in $ADIOS2_MPI_PREFIX: run scripts/adios2-mpi.sh"
     fi
-    places=$("$python" "$STEPSTORE_ROOT/scripts/adios2_release.py" "$version") ||
+    option=()
+    [[ $own == no ]] && ((ranks == 1)) || option=(--sources)
+    places=$("$python" "$STEPSTORE_ROOT/scripts/adios2_release.py" "${option[@]}" "$version") ||
         die "ADIOS2 $release cannot be downloaded"
     { read -r prefix && read -r source; } <<<"$places"
     suite=${source%/source}
-    [[ $own == no ]] || prefix=$ADIOS2_MPI_PREFIX
+    if [[ $own == yes ]]; then
+        prefix=$ADIOS2_MPI_PREFIX
+    elif ((ranks > 1)); then
+        prefix=$("$STEPSTORE_ROOT/scripts/adios2-mpi.sh" --release "$version" | tee /dev/stderr |
+            sed -n '$s/.* is in //p')
+    fi
 fi
 for libs in "$prefix" "$prefix/lib" "$prefix/lib64" "$prefix"/lib/*-linux-gnu; do
     [[ ! -e $libs/libadios2_core.so ]] || break
@@ -61,8 +68,8 @@ config=$prefix/include/adios2/common/ADIOSConfig.h
 # has FEATURE: whether this ADIOS2 was built with it.
 has() { grep -qx "#define ADIOS2_HAVE_$1" "$config"; }
 if [[ $own == no && -z ${STEPSTORE_ADIOS2_ADAPTERS:-} ]]; then
-    export STEPSTORE_ADIOS2_ADAPTERS=$suite/engine
-    mkdir -p "$suite/engine"
+    export STEPSTORE_ADIOS2_ADAPTERS=$suite/$kind/engine
+    mkdir -p "$STEPSTORE_ADIOS2_ADAPTERS"
     PYTHONPATH=$built/python "$python" -m stepstore adios2-build --adios2 "$prefix" --source "$source"
 fi
 
@@ -72,13 +79,13 @@ libraries=(-ladios2_c "-ladios2_$cxx" -ladios2_core)
 flags=(-O0 -w)
 if ((ranks > 1)); then
     [[ -e $libs/libadios2_core_mpi.so ]] || die "the ADIOS2 in $prefix has no MPI: leave RANKS at 1"
-    kind=mpi compiler=mpicxx other=MPI_NONE
+    compiler=mpicxx other=MPI_NONE
     libraries=(-ladios2_c_mpi "-ladios2_${cxx}_mpi" "${libraries[@]}" -ladios2_core_mpi -ladios2_core)
     flags+=(-DADIOS2_USE_MPI=1)
     run=(mpirun -n "$ranks" --oversubscribe --allow-run-as-root)
     mpirun --version | grep -q 'Open MPI' || run=(mpirun -n "$ranks")
 else
-    kind=serial compiler=${CXX:-c++} other=MPI_ONLY
+    compiler=${CXX:-c++} other=MPI_ONLY
     run=()
 fi
 tests=$source/testing/adios2/engine/bp

@@ -2,6 +2,7 @@
 Downloads them first, once, into the user's cache.
 
 Argument: the release ("2.11.0"), or a version of PyPI's ("2.11.0.1014"). Without: prints the packages of all.
+With --sources before it: prints the version and the sources, and downloads no package.
 """
 
 import os
@@ -64,8 +65,8 @@ def main() -> None:
     if len(sys.argv) == 1:
         print(*(package(version) / "adios2" for version in RELEASES.values()), sep="\n")
         return
-    version = RELEASES.get(sys.argv[1], sys.argv[1])
-    print(package(version) / "adios2")
+    version = RELEASES.get(sys.argv[-1], sys.argv[-1])
+    print(version if sys.argv[1] == "--sources" else package(version) / "adios2")
     print(sources(version))
 
 
