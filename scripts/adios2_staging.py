@@ -55,7 +55,7 @@ def make_driver(source: Path, programs: Path, mpirun: list[str]) -> None:
         "MPIEXEC_NUMPROC_FLAG": "-n",
     }.items():
         text = text.replace(f"@{name}@", value)
-    text = text.replace('"bp5_stream": False,', '"bp5_stream": False, "stepstore": True,', 1)
+    text = text.replace('"bp5": True,', '"bp5": True, "stepstore": True,', 1)
     # What is not a file engine is read while it is written.
     text = text.replace("args = parser.parse_args()", "args = parser.parse_args()\n" + STREAMING, 1)
     (programs / "run_test.py").write_text(text)

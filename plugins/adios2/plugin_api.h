@@ -31,6 +31,7 @@ struct PluginEngineApi {
 
 inline constexpr const char* plugin_engine_symbol = "stepstore_adios2_engine";
 // interface: STEPSTORE_ADIOS2_INTERFACE of the loader. nullptr: the engine was built with another Stepstore.
-using PluginEngineApiFunction = const PluginEngineApi* (*)(const char* interface);
+// loader: a place in it. Stepstore's modules are beside it, and not always beside the engine.
+using PluginEngineApiFunction = const PluginEngineApi* (*)(const char* interface, const void* loader);
 
 } // namespace stepstore

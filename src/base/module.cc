@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <sys/stat.h>
 
+#include <atomic>
 #include <charconv>
 #include <cstdint>
 #include <filesystem>
@@ -44,6 +45,8 @@ bool is_program(const fs::path& file)
     return fs::equivalent(file, "/proc/self/exe", failed) && !failed;
 }
 
+std::atomic<const void*> second_place = nullptr;
+
 } // namespace
 
 const char* distrust(const std::string& path, uid_t owner)
@@ -55,7 +58,9 @@ const char* distrust(const std::string& path, uid_t owner)
     return nullptr;
 }
 
-void* find_in_module(const void* here, const char* file, const char* symbol, std::string& tried)
+namespace {
+
+void* find_beside(const void* here, const char* file, const char* symbol, std::string& tried)
 {
     const fs::path object = file_of(here);
     struct stat owner {};
@@ -88,6 +93,20 @@ void* find_in_module(const void* here, const char* file, const char* symbol, std
                                        : path.string() + ": made for another version of Stepstore");
     }
     return nullptr;
+}
+
+} // namespace
+
+void find_modules_also_beside(const void* there)
+{
+    second_place = there;
+}
+
+void* find_in_module(const void* here, const char* file, const char* symbol, std::string& tried)
+{
+    if (void* found = find_beside(here, file, symbol, tried)) return found;
+    const void* const there = second_place;
+    return there != nullptr ? find_beside(there, file, symbol, tried) : nullptr;
 }
 
 } // namespace stepstore

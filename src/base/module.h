@@ -16,6 +16,10 @@ namespace stepstore {
 // the life of the process.
 void* find_in_module(const void* here, const char* file, const char* symbol, std::string& tried);
 
+// From now on modules are also looked for in this way for the library with the code `there`. For a library
+// that may lie in another folder than the one that loads it.
+void find_modules_also_beside(const void* there);
+
 // Why code is not to be loaded from this file or folder: somebody else than root and `owner` may change it.
 // nullptr: it may be.
 const char* distrust(const std::string& path, uid_t owner);

@@ -1,14 +1,22 @@
 """The serial wheel under mpirun with mpi4py, which loads MPI privately: all ranks still write and read one
-common stream, through the door that the argument names."""
+common stream, through the door that the argument names. With a second argument it is the wheel of that
+release, whose engine is in a folder of its own, without the MPI module."""
 
 import shutil
 import sys
 import tempfile
+from pathlib import Path
 
-import adios2
-import numpy as np
-from mpi4py import MPI
-from python_support import plugin_io
+if len(sys.argv) > 2:
+    sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
+    from adios2_release import package
+
+    sys.path.insert(0, str(package(sys.argv[2])))
+
+import adios2  # noqa: E402
+import numpy as np  # noqa: E402
+from mpi4py import MPI  # noqa: E402
+from python_support import plugin_io  # noqa: E402
 
 
 def io_of(location):

@@ -1,6 +1,7 @@
 // What the loader asks this library for, and the operator by which adios2.xml loads the native engine.
 #include "engine_door.h"
 
+#include "base/module.h"
 #include "core_engine.h"
 #include "releases.h"
 #include "stepstore/export.h"
@@ -50,11 +51,14 @@ void destroy_operator(void* object)
 } // namespace
 } // namespace stepstore::adios
 
-extern "C" STEPSTORE_API const stepstore::PluginEngineApi* stepstore_adios2_engine(const char* interface)
+extern "C" STEPSTORE_API const stepstore::PluginEngineApi* stepstore_adios2_engine(const char* interface,
+                                                                                   const void* loader)
 {
     namespace adios = stepstore::adios;
     static const stepstore::PluginEngineApi api = {adios::create_plugin,   adios::destroy_plugin,
                                                    adios::create_operator, adios::destroy_operator,
                                                    adios::register_native, adios::place_in_core()};
-    return std::string_view(interface) == STEPSTORE_ADIOS2_INTERFACE ? &api : nullptr;
+    if (std::string_view(interface) != STEPSTORE_ADIOS2_INTERFACE) return nullptr;
+    stepstore::find_modules_also_beside(loader);
+    return &api;
 }

@@ -100,15 +100,15 @@ const PluginEngineApi& load_engine(const std::string& core)
         require_one_adios2(*engine, adios2.folder);
         return *engine;
     }
-    const auto beside = folder_of(reinterpret_cast<const void*>(&stepstore_adios2_set_communicator));
-    const auto path = adapter_for(adios2, beside);
+    const auto* here = reinterpret_cast<const void*>(&stepstore_adios2_set_communicator);
+    const auto path = adapter_for(adios2, folder_of(here));
     load_cxx_library(adios2);
     void* library = open_or_throw(path, "the engine of Stepstore for " + to_text(adios2) +
                                             " cannot be loaded. If it was built with another compiler, "
                                             "build it again: stepstore adios2-build --adios2 " +
                                             adios2.folder);
     auto api = reinterpret_cast<PluginEngineApiFunction>(dlsym(library, plugin_engine_symbol));
-    if (api != nullptr) engine = api(STEPSTORE_ADIOS2_INTERFACE);
+    if (api != nullptr) engine = api(STEPSTORE_ADIOS2_INTERFACE, here);
     if (engine == nullptr)
         throw Error(-DER_NOSYS,
                     path +
