@@ -85,7 +85,12 @@ done
 # in it cannot be, nor three of its own and the C++ interface before 2.12, and one header has no guard.
 header=$work/src/source/adios2/operator/OperatorFactory.h
 grep -q '#pragma once' "$header" || sed -i '1i #pragma once' "$header"
-cat >"$work/unity.cmake" <<'END'
+case $version in
+2.10.*) interface=s/@interface@/adios2_cxx11/ ;;
+2.11.*) interface=s/@interface@/adios2_cxx/ ;;
+*) interface=/@interface@/d ;;
+esac
+sed "$interface" >"$work/unity.cmake" <<'END'
 if(CMAKE_CURRENT_SOURCE_DIR STREQUAL CMAKE_SOURCE_DIR)
   set(CMAKE_UNITY_BUILD ON)
   cmake_language(DEFER CALL set_source_files_properties
@@ -93,11 +98,7 @@ if(CMAKE_CURRENT_SOURCE_DIR STREQUAL CMAKE_SOURCE_DIR)
     ${CMAKE_SOURCE_DIR}/source/adios2/helper/adiosString.cpp
     ${CMAKE_SOURCE_DIR}/source/adios2/toolkit/transport/file/FileStdio.cpp
     TARGET_DIRECTORY adios2_core PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-  if(EXISTS ${CMAKE_SOURCE_DIR}/bindings/CXX11) # before 2.11
-    cmake_language(DEFER CALL set_property TARGET adios2_cxx11 PROPERTY UNITY_BUILD OFF)
-  else()
-    cmake_language(DEFER CALL set_property TARGET adios2_cxx PROPERTY UNITY_BUILD OFF)
-  endif()
+  cmake_language(DEFER CALL set_property TARGET @interface@ PROPERTY UNITY_BUILD OFF)
 else()
   set(CMAKE_UNITY_BUILD OFF)
 endif()
