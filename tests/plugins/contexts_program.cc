@@ -2,6 +2,8 @@
 // ADIOS2 that has them. It does with BP5 and with Stepstore what both engines do alike, and prints what it
 // read.
 //   contexts_program ENGINE FOLDER
+#include "program_checks.h"
+
 #include <adios2.h>
 
 #if __has_include(<adios2/core/GetContext.h>)
@@ -16,23 +18,14 @@ public:
 #endif
 
 #include <algorithm>
-#include <functional>
 #include <iostream>
 #include <random>
-#include <stdexcept>
 #include <thread>
 
 namespace {
 
 using adios2::Mode;
 using adios2::Selection;
-
-#define CHECK(condition)                                                                                     \
-    do {                                                                                                     \
-        if (!(condition))                                                                                    \
-            throw std::runtime_error(std::string(__func__) + ", line " + std::to_string(__LINE__) +          \
-                                     ": " #condition);                                                       \
-    } while (false)
 
 constexpr std::size_t steps = 5, rows = 60, columns = 400, blocks = 3, threads = 4;
 constexpr double untouched = -1;
@@ -124,16 +117,6 @@ struct Wanted {
         return *at == untouched;
     }
 };
-
-std::string refusal(const std::function<void()>& call)
-{
-    try {
-        call();
-    } catch (const std::exception& error) {
-        return error.what();
-    }
-    return "";
-}
 
 void contexts_are_apart(Program& program)
 {

@@ -1,24 +1,17 @@
 // Derived variables, in a program that test_derived.py builds against an ADIOS2 that has them. With BP5 it
 // does what both engines do alike; with Stepstore also what BP5 cannot.
 //   derived_program ENGINE FOLDER
+#include "program_checks.h"
+
 #include <adios2.h>
 
 #include <cmath>
-#include <functional>
 #include <iostream>
-#include <stdexcept>
 
 namespace {
 
 using Kind = adios2::DerivedVarType;
 using adios2::Mode;
-
-#define CHECK(condition)                                                                                     \
-    do {                                                                                                     \
-        if (!(condition))                                                                                    \
-            throw std::runtime_error(std::string(__func__) + ", line " + std::to_string(__LINE__) +          \
-                                     ": " #condition);                                                       \
-    } while (false)
 
 struct Program {
     std::string engine, folder;
@@ -40,16 +33,6 @@ struct Program {
         return io.Open(name, mode);
     }
 };
-
-std::string refusal(const std::function<void()>& call)
-{
-    try {
-        call();
-    } catch (const std::exception& error) {
-        return error.what();
-    }
-    return "";
-}
 
 bool says(const std::string& message, const std::string& part)
 {
