@@ -242,6 +242,15 @@ CASE(introspection)
             EXPECT(now.Count() == adios2::Dims{step + 1});
         }
         stream.EndStep();
+        if (!now) continue;
+        // Until the next step begins programs look at what they have read.
+        EXPECT_EQ(now.Min(), static_cast<int>(10 * step));
+        EXPECT_EQ(now.Max(), static_cast<int>(10 * step + ranks - 1));
+        EXPECT(now.Shape() == adios2::Dims{(step + 1) * ranks});
+        EXPECT_EQ(stream.BlocksInfo(now, step).size(), ranks);
+        if (run.engine == "BP5") continue;
+        std::vector<int> all;
+        EXPECT(contains(error_of([&] { stream.Get(now, all, adios2::Mode::Sync); }), "BeginStep"));
     }
     stream.Close();
 }

@@ -70,7 +70,7 @@ public:
     // InquireVariable of an IO without variables, which must not throw there.
     void NotifyEngineNoVarsQuery() override
     {
-        if (!m_IsOpen || opened_.writing() || opened_.reader().has_step() || std::exchange(told_, true))
+        if (!m_IsOpen || opened_.writing() || opened_.reader().in_step() || std::exchange(told_, true))
             return;
         std::cerr << "stepstore: InquireVariable finds nothing in the stream " << m_Name
                   << ", because no step is open: call it between BeginStep and EndStep, or open the stream "

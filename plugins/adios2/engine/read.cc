@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <utility>
 
 namespace stepstore::adios {
 
@@ -78,6 +79,7 @@ adios2::StepStatus ReadAdapter::begin_step(adios2::StepMode mode, float timeout_
         blocks_.clear();
         access_ = Access::stream;
     }
+    if (std::exchange(ended_, false)) stream_->end_step();
     switch (stream_->begin_step(static_cast<double>(timeout_seconds))) {
     case steps::StepStatus::not_ready: return adios2::StepStatus::NotReady;
     case steps::StepStatus::end_of_stream: return adios2::StepStatus::EndOfStream;
@@ -98,12 +100,18 @@ adios2::StepStatus ReadAdapter::begin_step(adios2::StepMode mode, float timeout_
     return adios2::StepStatus::OK;
 }
 
+// Until the next begin_step programs may look at the variables of the step, as in BP5.
 void ReadAdapter::end_step()
 {
-    if (access_ == Access::random || !stream_ || !stream_->in_step())
+    if (access_ == Access::random || !in_step())
         throw Error(-DER_INVAL, "stepstore: EndStep without BeginStep " + where());
     perform_gets();
-    stream_->end_step();
+    ended_ = true;
+}
+
+bool ReadAdapter::in_step() const
+{
+    return access_ == Access::random ? random_.has_value() : stream_ && stream_->in_step() && !ended_;
 }
 
 bool ReadAdapter::has_step() const

@@ -63,7 +63,8 @@ public:
     adios2::MinVarInfo* blocks_info_of(const std::string& name, std::uint64_t step, std::size_t told) const;
     // Throws where ADIOS2's Python interface asks a plugin for the blocks of the first step only.
     void refuse_blocks_of_steps(const std::string& name) const;
-    bool has_step() const; // one is there to be looked at: it is open, or all are read at random
+    bool in_step() const;  // one is open, or all are read at random
+    bool has_step() const; // one is there to be looked at: that, or the last one was ended
     bool has_extremes(const std::string& name) const; // of every real number and character
     bool at_random() const { return access_ == Access::random; }
     // Of the step, counted among those that have the variable; in a stream of the current one. False: its
@@ -234,6 +235,7 @@ private:
 #endif
     mutable std::map<std::pair<steps::VariableId, std::uint64_t>, Blocks> blocks_;
     std::size_t last_step_ = 0;
+    bool ended_ = false; // in a stream: the step that is still open in stream_
 };
 
 #ifdef STEPSTORE_ADIOS2_GET_CONTEXTS

@@ -101,6 +101,9 @@ void ReadAdapter::each_selected_step(steps::VariableId id, const steps::Variable
                     "stepstore: variable '" + definition.name +
                         "' has a step selection, but the stream is read step by step: read at random without "
                         "BeginStep (parameter Reading=random)");
+    if (!in_step())
+        throw Error(-DER_INVAL, "stepstore: Get of variable '" + definition.name + "' when no step is open " +
+                                    where() + ": call BeginStep first");
     if (access_ == Access::stream) {
         get(steps::this_step, values);
         return;
