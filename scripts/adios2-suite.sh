@@ -35,6 +35,7 @@ library=$built/lib/libstepstore_adios2_preload.so
 [[ -f $library ]] || die "there is no $library: build it first (make test, or cmake --build)"
 python=${PYTHON:-$STEPSTORE_VENV/bin/python}
 unset GTEST_BRIEF # its cases are counted by what they print
+export GTEST_COLOR=no
 
 own=no
 if [[ -n $prefix ]]; then
