@@ -143,6 +143,8 @@ for folder in "${folders[@]}"; do
         name=$(basename "$file" .cpp)
         name=${name#TestBP}
         [[ $name =~ $wanted && ! ${name^^} =~ $not_ours ]] || continue
+        # One that ADIOS2 does not build has the name of another.
+        [[ $folder == "$tests" || ! -e $tests/TestBP$name.cpp ]] || continue
         ! grep -q "($name $other" "$folder/CMakeLists.txt" || continue # not for so many ranks
         files+=("$file")
         while (($(jobs -rp | wc -l) >= JOBS)); do wait -n || true; done
