@@ -40,6 +40,18 @@ std::shared_ptr<Communicator> group_within(const adios2::helper::Comm& communica
                                            double timeout_seconds);
 
 class Introspection : public adios2::core::Engine {
+protected:
+    // A call of the reader, alone.
+    template <class Call>
+    auto reading(Call&& call) const
+    {
+        return translated([&] {
+            auto& reader = stream_.reader();
+            const auto held = reader.locked();
+            return call(reader);
+        });
+    }
+
 public:
     // opened: must be there when anything is asked.
     Introspection(const std::string& type, adios2::core::IO& io, const std::string& name, adios2::Mode mode,
@@ -91,17 +103,6 @@ public:
 #endif
 
 protected:
-    // A call of the reader, alone.
-    template <class Call>
-    auto reading(Call&& call) const
-    {
-        return translated([&] {
-            auto& reader = stream_.reader();
-            const auto held = reader.locked();
-            return call(reader);
-        });
-    }
-
 // V: a class of variables; Kind: how ADIOS2 ends the names of their functions.
 #define blocks_of_variables(V, Kind)                                                                         \
     std::vector<V::BPInfo> DoBlocksInfo##Kind(const V& variable, const std::size_t step) const override      \
