@@ -24,9 +24,10 @@
 // than once, and drops what all runs but the last have put. LMDB begins again when its map is full. A reader
 // begins again when its pages were used again. A back end behind a network does when another process was
 // faster (docs/design/store.md). So a body depends only on what it reads through its transaction and on
-// next_epoch(). It sets all its results again in each run, and does nothing that cannot be done twice. It may
-// read extents, and call entering() and leaving(). What it throws ends the transaction, changes nothing, and
-// reaches the caller unchanged.
+// next_epoch(). It sets all its results again in each run, and does nothing that cannot be done twice. Where
+// it fills a caller's room, a run may find less than one before (Filled, bulk.h). It may read extents, and
+// call entering() and leaving(). What it throws ends the transaction, changes nothing, and reaches the caller
+// unchanged.
 //
 // Fork. A child may use each Storage that its parent had open, from the target() or meta() that it asks for
 // itself. It never uses a Target or transaction that was got before the fork. Nothing that the child does,

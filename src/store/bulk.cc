@@ -51,16 +51,18 @@ bool read_as_it_is(Target& target, PoolCore* pool,
         if (!there) return false;
     }
     if (reads.empty()) return true;
-    bool same = false;
+    // Where a run finds something else, it may have put other bytes over those that were read. Then the one
+    // after it may be right and they are not.
+    unsigned runs = 0, same = 0;
     read(target, pool, [&](ReadTransaction& transaction) {
-        same = version != 0 && transaction.version() == version;
-        if (same) return;
+        ++runs;
         std::vector<BulkRead> again;
-        find(transaction, again);
-        same = std::ranges::equal(
-            reads, again, [](const BulkRead& a, const BulkRead& b) { return a.source.is_same(b.source); });
+        const bool unchanged = version != 0 && transaction.version() == version;
+        if (!unchanged) find(transaction, again);
+        const auto is_same = [](const BulkRead& a, const BulkRead& b) { return a.source.is_same(b.source); };
+        if (unchanged || std::ranges::equal(reads, again, is_same)) ++same;
     });
-    return same;
+    return same == runs;
 }
 
 } // namespace

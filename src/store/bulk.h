@@ -20,6 +20,7 @@
 #include "store/record.h"
 #include "store/transaction/pending.h"
 
+#include <algorithm>
 #include <span>
 #include <utility>
 #include <vector>
@@ -51,6 +52,26 @@ std::uint64_t room_in(std::span<const Memory> memory)
 
 // The first `size` bytes of the memory.
 std::vector<MutableBytes> first_of(std::span<const MutableBytes> memory, std::uint64_t size);
+
+// How much of a caller's room a body has filled. Its last run may find less there than one before it did.
+class Filled {
+public:
+    // A run of the body put so many bytes there.
+    void set(std::uint64_t length)
+    {
+        now_ = length;
+        most_ = std::max(most_, length);
+    }
+    std::uint64_t bytes() const { return now_; }
+    // After the last run: what is left of earlier ones becomes zero. Other bytes behind the value stay.
+    void clear_rest(const Scattered& room) const
+    {
+        if (most_ > now_) room.zero(now_, most_ - now_);
+    }
+
+private:
+    std::uint64_t now_ = 0, most_ = 0;
+};
 
 // A bulk payload, copied out of the transaction that found it.
 struct BulkSource {

@@ -80,7 +80,6 @@ void ObjectAccess::update(const ReplicaSet& set, std::span<Appended> appended, U
 {
     std::array<std::vector<ExtentRef>, max_replicas> released; // by the run of `body` that is going on
     std::array<std::vector<ExtentRef>, max_replicas> dropped;  // by those that committed
-    std::array<bool, max_replicas> again{};
     const auto run = [&](std::span<WriteTransaction* const> transactions) {
         for (auto& of_copy : released)
             of_copy.clear();
@@ -89,20 +88,11 @@ void ObjectAccess::update(const ReplicaSet& set, std::span<Appended> appended, U
         body(transactions, released);
         for (const Appended& one : appended)
             one.entering();
-        for (unsigned copy = 0; copy < set.count; ++copy) {
-            // A copy that commits a second time replaces its own first record, which refers to the same
-            // extent.
-            const ExtentRef mine = appended.empty() || !again[copy] ? ExtentRef{} : appended[copy].all();
-            std::erase_if(released[copy], [&](const ExtentRef& one) {
-                return one.file == mine.file && one.offset >= mine.offset &&
-                       one.offset < mine.offset + mine.length;
-            });
+        for (unsigned copy = 0; copy < set.count; ++copy)
             leave_all(target(set.targets[copy]), released[copy]);
-        }
     };
     const auto committed = [&](std::size_t copy) {
         dropped[copy].insert(dropped[copy].end(), released[copy].begin(), released[copy].end());
-        again[copy] = true;
         if (!appended.empty()) appended[copy].keep();
     };
     const auto give_back = [&] {
@@ -192,7 +182,7 @@ void retire(WriteTransaction& transaction, std::uint32_t container, const Contai
 
 Appended::~Appended()
 {
-    if (target_ == nullptr) return;
+    if (target_ == nullptr || kept_) return;
     try {
         target_->release(all_);
     } catch (const Error&) { // nothing refers to it: check finds it and gives it back

@@ -90,23 +90,28 @@ public:
         all_ = target.append(payloads_);
         target_ = &target;
     }
-    void renew() // at the begin of each run of a body that refers to it
+    // At the begin of each run of a body that refers to it. What a run before has committed may have been
+    // replaced by others, and released. So this run refers to a new extent.
+    void renew()
     {
-        while (target_ != nullptr && !target_->holds(all_))
+        if (target_ == nullptr) return;
+        while (kept_ || !target_->holds(all_)) {
+            kept_ = false;
             all_ = target_->append(payloads_);
+        }
     }
     const ExtentRef& extent(std::size_t payload = 0) const { return payloads_[payload].extent; }
-    const ExtentRef& all() const { return all_; } // one that spans them
-    void entering() const                         // before each commit of a transaction that refers to it
+    void entering() const // before each commit of a transaction that refers to it
     {
         if (target_ != nullptr) target_->entering(all_);
     }
-    void keep() { target_ = nullptr; }
+    void keep() { kept_ = true; } // a commit refers to it
 
 private:
     Target* target_ = nullptr;
     std::vector<Payload> payloads_;
-    ExtentRef all_;
+    ExtentRef all_; // one that spans them
+    bool kept_ = false;
 };
 
 // At the end of a body: its transaction drops the last references to these.

@@ -39,17 +39,20 @@ public:
     {
         for (const UserAttributeRead& one : reads)
             require_name(one.name);
-        core_.storage().meta().read([&](ReadTransaction& meta) {
+        const auto found = look_at(core_.storage().meta(), [&](ReadTransaction& meta) {
             require_owner(meta);
-            for (UserAttributeRead& one : reads) {
-                UserAttribute found;
-                one.size.reset();
-                if (!look_up(meta, one.name, found)) continue;
-                one.size = found.value.size();
-                const std::size_t taken = std::min(found.value.size(), one.into.size());
-                if (taken > 0) std::memcpy(one.into.data(), found.value.data(), taken);
-            }
+            std::vector<std::optional<UserAttribute>> all(reads.size());
+            for (std::size_t i = 0; i < reads.size(); ++i)
+                if (!look_up(meta, reads[i].name, all[i].emplace())) all[i].reset();
+            return all;
         });
+        for (std::size_t i = 0; i < reads.size(); ++i) {
+            reads[i].size.reset();
+            if (!found[i]) continue;
+            const std::vector<std::byte>& value = found[i]->value;
+            reads[i].size = value.size();
+            std::copy_n(value.begin(), std::min(value.size(), reads[i].into.size()), reads[i].into.begin());
+        }
     }
 
     std::vector<std::string> names() override

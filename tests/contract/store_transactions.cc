@@ -340,7 +340,7 @@ TEST_P(TransactionContract, TheSumOfAccountsStaysWhateverThreadsDo)
         threads.emplace_back([&, seed] {
             std::mt19937 random(seed);
             auto mine = container->begin_transaction();
-            for (int i = 0; i < moves; ++i) {
+            for (int i = 0; i < moves || (sums == 0 && i < 100 * moves); ++i) {
                 again += repeat(*mine, [&] { move(*mine, random, i % 4 == 0); });
                 mine->restart();
             }

@@ -11,7 +11,8 @@
 // 3. After some refusals in a row the body runs as the only writer, so that nobody starves.
 //
 // It lies over the back end `memory`. To show that bodies are repeatable, the first run of many counts for
-// nothing.
+// nothing. It sees the target as it was before its latest update, like a run that another process overtakes.
+// Where STEPSTORE_BODIES_ARE_TESTS is defined, it sees what is: there the bodies say what they expect.
 #include "base/clock.h"
 #include "stepstore/error.h"
 #include "store/builtin.h"
@@ -46,6 +47,8 @@ struct Less {
     bool operator()(Bytes a, Bytes b) const { return std::ranges::lexicographical_compare(a, b); }
 };
 
+using Changes = std::map<Owned, std::optional<Owned>, Less>; // nothing: erased
+
 enum class Look : std::uint8_t { exactly, from, before };
 
 struct Condition {
@@ -57,8 +60,8 @@ struct Condition {
 // What a body asks for, as it can be sent.
 struct Update {
     std::vector<Condition> conditions;
-    std::map<Owned, std::optional<Owned>, Less> changes; // nothing: erased
-    Epoch first_epoch = 0, last_epoch = 0;               // that it took
+    Changes changes;
+    Epoch first_epoch = 0, last_epoch = 0; // that it took
 };
 
 bool look_up(ReadTransaction& transaction, Look look, Bytes key, Entry& entry)
@@ -76,8 +79,11 @@ thread_local std::vector<Recorded*> running; // bodies of this thread, outer one
 
 class Recorded final : public WriteTransaction, public NetworkTransaction {
 public:
-    Recorded(ReadTransaction& now, const std::atomic<Epoch>& last_epoch) : now_(now), last_epoch_(last_epoch)
+    // changed: what it sees in another way than it is.
+    Recorded(ReadTransaction& now, const std::atomic<Epoch>& last_epoch, Changes changed = {})
+        : now_(now), last_epoch_(last_epoch)
     {
+        update_.changes = std::move(changed);
         running.push_back(this);
     }
     ~Recorded() override { running.pop_back(); }
@@ -208,25 +214,38 @@ private:
     Owned position_;
 };
 
+// Of a target, for all who opened it. Memory's targets are the same for each of them.
+struct Shared {
+    std::atomic<Epoch> last_epoch{0}; // that was committed
+    std::mutex guard;
+    Changes before; // what the latest update changed, as it was
+
+    Changes earlier()
+    {
+        const std::lock_guard lock(guard);
+        return before;
+    }
+};
+
 class OptimisticTarget final : public ForwardingTarget, public NetworkTarget {
 public:
-    explicit OptimisticTarget(Target& real) : ForwardingTarget(real), last_epoch_(last_epoch_of(real)) {}
+    explicit OptimisticTarget(Target& real) : ForwardingTarget(real), shared_(shared_of(real)) {}
 
     void read(FunctionRef<void(ReadTransaction&)> body) override
     {
         // Not always: a body with another one inside begins again when that one does.
-        for (int run = reads_++ % 3 == 0 ? 0 : 1; run < 2; ++run)
-            real_.read(body);
+        if (reads_++ % 3 == 0) overtaken([&](Recorded& earlier) { body(earlier); });
+        real_.read(body);
     }
     void write(FunctionRef<void(WriteTransaction&)> body) override
     {
         // Of those inside of another one only some: each makes the others begin again.
-        bool counts = !running.empty() && ++inner_ % 5 != 0;
-        for (int refused = 0; refused < patience; counts = true) {
+        if (running.empty() || ++inner_ % 5 == 0) overtaken([&](Recorded& earlier) { body(earlier); });
+        for (int refused = 0; refused < patience;) {
             Update update;
             try {
                 real_.read([&](ReadTransaction& now) {
-                    Recorded transaction(now, last_epoch_);
+                    Recorded transaction(now, shared_.last_epoch);
                     const auto take = [&] { update = std::move(transaction.update()); };
                     try {
                         body(transaction);
@@ -240,11 +259,11 @@ public:
                 if (error.code() != -DER_CSUM || still_holds(update)) throw;
                 continue;
             }
-            if (counts && carry_out(update)) return;
-            refused += counts ? 1 : 0;
+            if (carry_out(update)) return;
+            ++refused;
         }
         real_.write([&](WriteTransaction& alone) {
-            Recorded transaction(alone, last_epoch_);
+            Recorded transaction(alone, shared_.last_epoch);
             body(transaction);
             apply(alone, transaction.update());
         });
@@ -262,17 +281,31 @@ public:
     // Ahead of what this target has. Another one that is further refuses it.
     Epoch barrier_epoch(Epoch least, unsigned) override
     {
-        return std::max({nanoseconds(CLOCK_REALTIME), least + 1, last_epoch_ + 1});
+        return std::max({nanoseconds(CLOCK_REALTIME), least + 1, shared_.last_epoch + 1});
     }
 
 private:
-    // Memory's targets are the same for every opener.
-    static std::atomic<Epoch>& last_epoch_of(Target& real)
+    static Shared& shared_of(Target& real)
     {
         static std::mutex guard;
-        static std::map<Target*, std::atomic<Epoch>> all;
+        static std::map<Target*, Shared> all;
         const std::lock_guard lock(guard);
         return all[&real];
+    }
+    // A run of a body that counts for nothing, whatever it throws: it sees what is no more.
+    void overtaken(FunctionRef<void(Recorded&)> body)
+    {
+        real_.read([&](ReadTransaction& now) {
+#ifdef STEPSTORE_BODIES_ARE_TESTS
+            Recorded earlier(now, shared_.last_epoch);
+#else
+            Recorded earlier(now, shared_.last_epoch, shared_.earlier());
+#endif
+            try {
+                body(earlier);
+            } catch (const Error&) {
+            }
+        });
     }
     static bool holds(ReadTransaction& target, const Condition& one)
     {
@@ -295,7 +328,7 @@ private:
     {
         bool carried_out = true;
         real_.write([&](WriteTransaction& target) {
-            carried_out = (update.first_epoch == 0 || update.first_epoch > last_epoch_) &&
+            carried_out = (update.first_epoch == 0 || update.first_epoch > shared_.last_epoch) &&
                           std::ranges::all_of(update.conditions,
                                               [&](const Condition& one) { return holds(target, one); });
             if (carried_out) apply(target, update);
@@ -304,16 +337,21 @@ private:
     }
     void apply(WriteTransaction& target, const Update& update)
     {
+        Changes before;
         for (const auto& [key, value] : update.changes) {
+            Bytes old;
+            before[key] = target.get(key, old) ? std::optional(owned(old)) : std::nullopt;
             if (value)
                 target.put(key, *value);
             else
                 target.erase(key);
         }
-        last_epoch_ = std::max(last_epoch_.load(), update.last_epoch);
+        shared_.last_epoch = std::max(shared_.last_epoch.load(), update.last_epoch);
+        const std::lock_guard lock(shared_.guard);
+        if (!before.empty()) shared_.before = std::move(before);
     }
 
-    std::atomic<Epoch>& last_epoch_; // that was committed
+    Shared& shared_;
     std::atomic<unsigned> inner_ = 0, reads_ = 0;
 };
 

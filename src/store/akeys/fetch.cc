@@ -16,6 +16,7 @@ struct Asked : NotCopied {
     }
     AkeyFetch& fetch;
     AkeyPlace at;
+    Filled filled{}; // of the memory
     // Of an array, made in each run: what the reads refer to.
     std::vector<MutableBytes> memory{};
     std::vector<ReadPiece> pieces{};
@@ -24,16 +25,16 @@ struct Asked : NotCopied {
 
 class AkeyRead {
 public:
-    AkeyRead(const ObjectAccess& object, Bytes dkey, std::span<AkeyFetch> fetches, unsigned target,
-             Epoch epoch)
-        : object_(object), dkey_(dkey), target_(target), epoch_(epoch)
+    AkeyRead(const ObjectAccess& object, Bytes dkey, std::span<AkeyFetch> fetches, Epoch epoch)
+        : object_(object), dkey_(dkey), epoch_(epoch)
     {
         for (AkeyFetch& fetch : fetches)
             asked_.add(object, dkey, fetch);
     }
 
-    void run(bool may_write, bool dkey_must_exist)
+    void run(unsigned target, bool may_write, bool dkey_must_exist)
     {
+        target_ = target;
         read_with_bulk(
             object_.target(target_), may_write, Verify::yes,
             [&](ReadTransaction& transaction, std::vector<BulkRead>& reads) {
@@ -46,7 +47,10 @@ public:
             },
             &object_.core);
         std::uint64_t bytes = 0;
-        asked_.for_each([&](const Asked& one) { bytes += one.fetch.bytes; });
+        asked_.for_each([&](const Asked& one) {
+            one.filled.clear_rest(Scattered(one.fetch.memory));
+            bytes += one.fetch.bytes;
+        });
         object_.target(target_).count({0, 1, 0, bytes});
     }
 
@@ -71,6 +75,7 @@ private:
         asked_.for_each([&](Asked& one) {
             AkeyFetch& fetch = one.fetch;
             fetch.bytes = 0;
+            one.filled.set(0);
             if (fetch.stored != nullptr) fetch.stored->clear();
             Record record;
             const bool there = find_at(object_, one.at.place, target_, transaction, epoch_, record);
@@ -111,6 +116,7 @@ private:
         if (one.fetch.memory.empty()) return;
         require_room(one, record.length);
         one.fetch.bytes = record.length;
+        one.filled.set(record.length);
         if (record.type == RecordType::bulk) {
             reads.push_back({BulkSource(record), 0, record.length, Scattered(one.fetch.memory), 0});
             return;
@@ -140,6 +146,7 @@ private:
             }
             require_room(one, size);
             one.memory = first_of(fetch.memory, size);
+            one.filled.set(size);
             one.request.emplace(object_, shape, fetch.ranges, one.memory);
             const auto pieces = one.request->pieces();
             one.pieces.assign(pieces.begin(), pieces.end());
@@ -162,7 +169,7 @@ private:
 
     const ObjectAccess& object_;
     const Bytes dkey_;
-    const unsigned target_;
+    unsigned target_ = 0;
     const Epoch epoch_;
     Few<Asked> asked_;
     std::vector<const Asked*> of_reads_;
@@ -179,9 +186,9 @@ void VersionedContainer::akey_fetch(const ObjectId& oid, Bytes dkey, std::span<A
         require_key(object, fetch.akey);
     if (!has_akeys(oid)) return flat_fetch(*this, oid, dkey, fetches, epoch, dkey_must_exist);
     const bool may_write = pool_->access() == Access::read_write;
-    from_copies(object.placement.group(object.placement.group_of(dkey)), [&](unsigned target) {
-        AkeyRead(object, dkey, fetches, target, epoch).run(may_write, dkey_must_exist);
-    });
+    AkeyRead read(object, dkey, fetches, epoch);
+    from_copies(object.placement.group(object.placement.group_of(dkey)),
+                [&](unsigned target) { read.run(target, may_write, dkey_must_exist); });
 }
 
 } // namespace stepstore::store

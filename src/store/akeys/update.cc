@@ -100,7 +100,10 @@ public:
                 const unsigned target = set_.targets[number];
                 const Copy copy{number, target,          transaction, object_.state(transaction, target),
                                 epoch,  released[number]};
-                if (number == 0) require_dkey(copy, of_dkey);
+                if (number == 0) {
+                    left_.clear();
+                    require_dkey(copy, of_dkey);
+                }
                 items_.for_each([&](Item& item) {
                     if (item.asked.type == AkeyType::single)
                         put_value(copy, item);
@@ -109,6 +112,8 @@ public:
                 });
             }
         });
+        for (const std::uint64_t chunk : left_)
+            clear_chunk(object_, set_, chunk);
         std::uint64_t bytes = 0;
         items_.for_each([&](const Item& item) { bytes += item.bytes(); });
         for (unsigned copy = 0; copy < set_.count; ++copy)
@@ -196,6 +201,10 @@ private:
         if (!item.array) return; // there is nothing to remove
         ArrayUpdate update(object_, copy.target, copy.transaction, copy.epoch, copy.released);
         const std::uint64_t chunk = item.array->chunk;
+        // This copy is ahead of the first: a run that saw an older array there has committed here.
+        if (found && found->chunk != chunk &&
+            !update.clear({found->chunk, 0}, {found->chunk, UINT64_MAX}, cleared_at_once))
+            left_.push_back(found->chunk);
         if (item.removes()) {
             const ArrayShape shape = shape_of_records(object_, item.array->record_size, item.asked.ranges);
             for (const Range& range : item.asked.ranges) {
@@ -251,6 +260,7 @@ private:
     std::vector<Payload> bulk_;
     Few<Item> items_;
     std::array<Appended, max_replicas> appended_;
+    std::vector<std::uint64_t> left_; // chunks of replaced arrays that have extents yet
 };
 
 // ---- punches

@@ -61,6 +61,7 @@ void Check::check_bulk_data(unsigned index)
     std::vector<std::byte> from{static_cast<std::byte>(Space::live)};
     for (bool more = true; more;) {
         std::vector<std::vector<std::byte>> keys;
+        std::vector<std::byte> next;
         target.read([&](ReadTransaction& transaction) {
             Entry entry;
             keys.clear();
@@ -73,8 +74,9 @@ void Check::check_bulk_data(unsigned index)
                     keys.emplace_back(entry.key.begin(), entry.key.end());
                 }
             }
-            if (more) from.assign(entry.key.begin(), entry.key.end());
+            if (more) next.assign(entry.key.begin(), entry.key.end());
         });
+        from = std::move(next);
         for (const auto& key : keys) {
             BulkSource last;
             if (!damaged_at(target, key, last)) continue;

@@ -17,17 +17,19 @@ namespace stepstore::store {
 namespace {
 
 // Tells what an update found. A bulk value never fits: the caller's room is smaller than the smallest one.
-void tell(Replaced* replaced, Presence presence, const Record& old)
+void tell(Replaced* replaced, Filled& filled, Presence presence, const Record& old)
 {
     static_assert(max_replaced < bulk_threshold);
     if (replaced == nullptr) return;
     replaced->size.reset();
+    filled.set(0);
     if (presence == Presence::absent) return;
     const bool fits = presence == Presence::present && old.length <= replaced->into.size();
     const bool damaged = presence == Presence::damaged || (fits && !payload_intact(old));
     replaced->size = damaged ? 0 : old.length;
-    if (fits && !damaged && !old.payload.empty())
-        std::memcpy(replaced->into.data(), old.payload.data(), old.payload.size());
+    if (!fits || damaged || old.payload.empty()) return;
+    filled.set(old.payload.size());
+    std::memcpy(replaced->into.data(), old.payload.data(), old.payload.size());
 }
 
 void require_room(const ObjectAccess& object, const Replaced* replaced)
@@ -51,6 +53,7 @@ struct PlacedRead {
 
     KeyPlace place;
     KeyRead* read;
+    Filled filled = {};
     MutableBytes into = {}; // the part of its room that is filled
 };
 
@@ -63,10 +66,12 @@ void read_from(const ObjectAccess& object, unsigned index, bool may_write, std::
         Record record;
         one.read->size.reset();
         one.into = {};
+        one.filled.set(0);
         if (!find_at(object, one.place, index, transaction, epoch, record)) return;
         one.read->size = record.length;
         if (record.length > one.read->into.size()) return;
         one.into = one.read->into.first(record.length);
+        one.filled.set(record.length);
         if (record.type == RecordType::bulk) {
             reads.push_back({BulkSource(record), 0, record.length, Scattered({&one.into, 1}), 0});
             large.push_back(&one);
@@ -91,8 +96,10 @@ void read_from(const ObjectAccess& object, unsigned index, bool may_write, std::
         [&](std::size_t which, Unread why) { object.unread(index, large[which]->place.named(), why); },
         &object.core);
     std::uint64_t bytes = 0;
-    for (const PlacedRead& one : all)
+    for (const PlacedRead& one : all) {
+        one.filled.clear_rest(Scattered({&one.read->into, 1}));
         bytes += one.into.size();
+    }
     object.target(index).count({0, all.size(), 0, bytes});
 }
 
@@ -126,6 +133,7 @@ void VersionedContainer::kv_put(const ObjectId& oid, Bytes key, Bytes value, con
                               " bytes: at most 1 TiB is possible; use an array object");
     }
     const KeyPlace place(object, key);
+    Filled filled;
     std::vector<Payload> bulk;
     NewValue record(value.size(), {&value, 1}, bulk);
     std::array<Appended, max_replicas> appended;
@@ -143,7 +151,7 @@ void VersionedContainer::kv_put(const ObjectId& oid, Bytes key, Bytes value, con
             // The first copy commits last: when this body runs again, only there nothing has happened yet.
             if (copy == 0) {
                 require_condition(object, place, condition, presence, old, transaction);
-                tell(replaced, presence, old);
+                tell(replaced, filled, presence, old);
             }
             if (presence != Presence::absent) {
                 retire(transaction, object.container, state, place.live.view(), old_value,
@@ -152,6 +160,7 @@ void VersionedContainer::kv_put(const ObjectId& oid, Bytes key, Bytes value, con
             record.put(place, transaction, birth, appended[copy]);
         }
     });
+    if (replaced != nullptr) filled.clear_rest(Scattered({&replaced->into, 1}));
     for (unsigned copy = 0; copy < place.set.count; ++copy)
         object.target(place.set.targets[copy]).count({1, 0, value.size(), 0});
 }
@@ -191,6 +200,7 @@ bool VersionedContainer::kv_remove(const ObjectId& oid, Bytes key, const Precond
     require_key(object, key);
     require_room(object, replaced);
     const KeyPlace place(object, key);
+    Filled filled;
     bool removed = false;
     object.update(place.set, {}, [&](auto transactions, auto released) {
         const Epoch epoch = object.core.storage().next_epoch();
@@ -205,7 +215,7 @@ bool VersionedContainer::kv_remove(const ObjectId& oid, Bytes key, const Precond
                 require_condition(object, place, condition, presence, old, transaction);
                 removed = presence != Presence::absent;
                 if (!removed) require_absence(object, place, place.set.targets[0], transaction);
-                tell(replaced, presence, old);
+                tell(replaced, filled, presence, old);
             }
             if (presence == Presence::absent) continue;
             retire(transaction, object.container, state, place.live.view(), value,
@@ -214,6 +224,7 @@ bool VersionedContainer::kv_remove(const ObjectId& oid, Bytes key, const Precond
             note_removal(object, transaction, state, epoch, released[copy]);
         }
     });
+    if (replaced != nullptr) filled.clear_rest(Scattered({&replaced->into, 1}));
     for (unsigned copy = 0; copy < place.set.count; ++copy)
         object.target(place.set.targets[copy]).count({1, 0, 0, 0});
     return removed;
