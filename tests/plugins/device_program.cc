@@ -9,19 +9,31 @@
 #include <adios2.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iostream>
 #include <map>
 #include <stdexcept>
 #include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+// Of device_driver.cc, where that is preloaded.
+extern "C" {
+[[gnu::weak]] bool driver_has_locked(const void* memory, std::size_t bytes);
+[[gnu::weak]] std::size_t driver_locked();
+[[gnu::weak]] int hipGetLastError();
+}
 
 namespace {
 
 std::map<const char*, std::size_t> on_device; // where they begin, bytes
 std::size_t copied_out = 0, copied_in = 0, kernels = 0, largest_copy = 0;
-bool guarded = true; // against all but the functions below
+std::size_t copied_to_locked = 0; // memory
+bool guarded = true;              // against all but the functions below
 
 bool is_on_device(const void* at)
 {
@@ -57,6 +69,20 @@ void copy(void* to, const void* from, std::size_t bytes)
     allow(PROT_NONE);
 }
 
+// The driver of a device writes to these pages, so a child must not get them.
+void expect_not_in_a_child(void* memory)
+{
+    const pid_t child = fork();
+    if (child == 0) {
+        unsigned char there = 0;
+        void* page = static_cast<char*>(memory) - reinterpret_cast<std::size_t>(memory) % 4096;
+        _exit(mincore(page, 1, &there) != 0 && errno == ENOMEM ? 0 : 1);
+    }
+    int end = -1;
+    waitpid(child, &end, 0);
+    if (end != 0) throw std::runtime_error("a child has page-locked memory");
+}
+
 template <class T>
 T* device(const std::vector<T>& values)
 {
@@ -81,6 +107,10 @@ void MemcpyGPUToBuffer(char* to, const char* from, std::size_t bytes)
 {
     if (bytes > 0 && !is_on_device(from)) throw std::logic_error("copied from what is not on the device");
     copied_out += bytes;
+    if (driver_has_locked != nullptr && driver_has_locked(to, bytes)) {
+        if (copied_to_locked == 0) expect_not_in_a_child(to);
+        copied_to_locked += bytes;
+    }
     largest_copy = std::max(largest_copy, bytes);
     copy(to, from, bytes);
 }
@@ -192,6 +222,19 @@ void write(adios2::IO io, const std::string& name, bool ours)
     engine.Close();
     if (ours && largest_copy > large_row * sizeof(float) / 2)
         throw std::runtime_error("a large block was not copied in pieces");
+}
+
+// Of one stream: how much lay in page-locked memory, and that all of that is given back.
+void check_locked(bool ours)
+{
+    if (driver_locked == nullptr) return;
+    const std::string driver = std::getenv("STEPSTORE_TEST_DRIVER");
+    const std::size_t large_blocks = 4 * large_row * sizeof(float);
+    if (copied_to_locked != (ours && driver != "none" ? large_blocks : 0))
+        throw std::runtime_error(std::to_string(copied_to_locked) + " bytes in page-locked memory");
+    if (driver_locked() != (ours && driver == "keeps" ? 2 : 0))
+        throw std::runtime_error(std::to_string(driver_locked()) + " pieces are still page-locked");
+    if (hipGetLastError() != 0) throw std::runtime_error("an error is left");
 }
 
 void read(adios2::IO io, const std::string& name, bool ours)
@@ -306,6 +349,13 @@ int main(int, char** arguments)
             return 0;
         }
         write(writing, name, engine != "BP5");
+        check_locked(engine != "BP5");
+        if (driver_locked != nullptr && std::getenv("STEPSTORE_TEST_DRIVER") == std::string("keeps")) {
+            auto again = adios.DeclareIO("again");
+            again.SetEngine(engine);
+            write(again, name + "_again", engine != "BP5");
+            check_locked(engine != "BP5"); // no more than before
+        }
         if (kernels == 0) throw std::runtime_error("minimum and maximum were not found on the device");
         read(reading, name, engine != "BP5");
         if (copied_out == 0 || copied_in == 0) throw std::runtime_error("nothing was copied");

@@ -50,6 +50,13 @@ def build(source: Path, prefix: Path, into: Path) -> str:
     return str(program)
 
 
+def driver(programs: Path, into: Path) -> Path:
+    library = into / "libcuda.so.1"
+    words = [os.environ.get("CXX", "c++"), "-std=c++17", "-shared", "-fPIC", f"-Wl,-soname,{library.name}"]
+    run([*words, str(programs / "device_driver.cc"), "-o", str(library)], dict(os.environ))
+    return library
+
+
 def main() -> int:
     plugin_path, package, programs = (Path(argument) for argument in sys.argv[1:])
     prefix = Path(os.environ.get("STEPSTORE_TEST_ADIOS2_FEATURES") or "/nonexistent")
@@ -90,6 +97,14 @@ def main() -> int:
                 said[engine] = run([program, engine, str(work / name / engine)], preload)
             assert said["BP5"] and len(set(said.values())) == 1, said
             print(f"{name}: the same with {', '.join(said)}")
+            if name == "device":  # without page-locked memory until here
+                both = {"LD_PRELOAD": f"{preload['LD_PRELOAD']}:{driver(programs, work)}"}
+                for one in ("cuda", "hip", "none", "keeps"):
+                    (work / name / one).mkdir()
+                    words = [program, "Stepstore", str(work / name / one)]
+                    locked = run(words, preload | both | {"STEPSTORE_TEST_DRIVER": one})
+                    assert locked == said["BP5"], (one, locked, said)
+                print("device: the same with page-locked memory")
         # An ADIOS2 without them shows the variable, and says why it cannot be read.
         if (work / "derived").exists():
             stream = str(work / "derived" / "Stepstore" / "statistics")

@@ -270,7 +270,7 @@ TEST_F(Puts, CompressedBlocksTakeBoundedMemory)
 class Fetched : public Puts {
 protected:
     static constexpr std::uint64_t chunk = 1 << 20;
-    Fetched() { puts.pieces_of(Pieces::usual, chunk); }
+    Fetched() { puts.put_in(Pieces(), chunk); }
 
     void put(const DataPuts::Block& one, bool measured = false)
     {

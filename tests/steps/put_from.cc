@@ -9,6 +9,7 @@
 
 #include <cstring>
 #include <functional>
+#include <map>
 
 namespace stepstore::steps::testing {
 namespace {
@@ -52,6 +53,40 @@ public:
     WritesThatFail(const WritesThatFail&) = delete;
     WritesThatFail& operator=(const WritesThatFail&) = delete;
 };
+
+// Memory of pieces that is counted.
+struct Taken {
+    std::map<std::byte*, std::size_t> now; // bytes
+    int ever = 0, asked = 0;
+    int most = 2; // that there is
+    bool has(MutableBytes memory) const
+    {
+        const auto after = now.upper_bound(memory.data());
+        if (after == now.begin()) return false;
+        const auto& [begin, bytes] = *std::prev(after);
+        return memory.data() + memory.size() <= begin + bytes;
+    }
+};
+Taken& taken()
+{
+    static auto* const one = new Taken;
+    return *one;
+}
+
+constexpr PieceMemory counted = {[](std::size_t bytes) noexcept -> std::byte* {
+                                     ++taken().asked;
+                                     if (taken().ever == taken().most) return nullptr;
+                                     ++taken().ever;
+                                     auto* const memory = new std::byte[bytes];
+                                     taken().now[memory] = bytes;
+                                     return memory;
+                                 },
+                                 [](std::byte* memory, std::size_t bytes) noexcept {
+                                     const auto found = taken().now.find(memory);
+                                     if (found == taken().now.end() || found->second != bytes) std::abort();
+                                     taken().now.erase(found);
+                                     delete[] memory;
+                                 }};
 
 constexpr std::uint64_t elements = (9 << 20) / 8 + 11;
 
@@ -246,6 +281,119 @@ TEST_F(LostPutFrom, AForkWhileAPieceIsWritten)
     writer.end_step();
     writer.close();
     EXPECT_EQ(end_of(child), 7);
+    expect_rows(location, 1, 1);
+}
+
+class PutFromInto : public LostPutFrom {
+protected:
+    void SetUp() override { taken() = {}; }
+    std::unique_ptr<Writer> open(const std::string& design = "array-aligned")
+    {
+        auto made = std::make_unique<Writer>(location, options_of(designs.at(design)), self_communicator());
+        made->fetch_into(&counted);
+        made->begin_step();
+        return made;
+    }
+    // A row in three pieces. on_fetch: as in put().
+    static void put_row(Writer& writer, std::vector<bool>& in_taken,
+                        const std::function<void(int)>& on_fetch = {})
+    {
+        const auto id = writer.define("field", Type::float64, ShapeKind::global_array);
+        const std::vector<double> there = field(0);
+        writer.put_from(id, {Dims{1, elements}, Dims{0, 0}, Dims{1, elements}}, nullptr,
+                        [&](MutableBytes to, std::uint64_t at) {
+                            if (on_fetch) on_fetch(static_cast<int>(in_taken.size()));
+                            in_taken.push_back(taken().has(to));
+                            std::memcpy(to.data(), reinterpret_cast<const std::byte*>(there.data()) + at,
+                                        to.size());
+                        });
+    }
+};
+
+TEST_F(PutFromInto, PiecesLieInMemoryThatIsGivenBackByClose)
+{
+    const auto writer = open();
+    EXPECT_EQ(taken().asked, 0) << "before a block needs it";
+    std::vector<bool> in_taken;
+    put_row(*writer, in_taken);
+    EXPECT_EQ(in_taken, std::vector<bool>(3, true));
+    writer->end_step();
+    writer->begin_step();
+    put_row(*writer, in_taken);
+    EXPECT_EQ(in_taken, std::vector<bool>(6, true));
+    EXPECT_EQ(taken().asked, 2) << "it stays for the next block";
+    writer->end_step();
+    EXPECT_EQ(taken().now.size(), 2);
+    writer->close();
+    EXPECT_TRUE(taken().now.empty());
+    expect_rows(location, 2, 1);
+}
+
+TEST_F(PutFromInto, WithoutSomeOfItPiecesLieInOrdinaryMemory)
+{
+    for (const int most : {0, 1}) {
+        taken() = {};
+        taken().most = most;
+        const auto writer = open();
+        std::vector<bool> in_taken;
+        put_row(*writer, in_taken);
+        EXPECT_EQ(in_taken, std::vector<bool>({most == 1, false, most == 1}));
+        writer->end_step();
+        writer->close();
+        EXPECT_EQ(taken().ever, most);
+        EXPECT_TRUE(taken().now.empty());
+        expect_rows(location, 1, 1);
+    }
+}
+
+TEST_F(PutFromInto, AFetchThatThrowsAndAWriterThatIsNotClosedGiveItBack)
+{
+    for (const bool closes : {false, true}) {
+        taken() = {};
+        auto writer = open();
+        std::vector<bool> in_taken;
+        EXPECT_THROW(put_row(*writer, in_taken,
+                             [](int fetches) {
+                                 if (fetches == 2) throw std::runtime_error("the device is gone");
+                             }),
+                     std::runtime_error);
+        EXPECT_EQ(taken().now.size(), 2);
+        if (closes) {
+            EXPECT_THROW(writer->close(), std::runtime_error);
+            EXPECT_TRUE(taken().now.empty());
+        }
+        writer.reset();
+        EXPECT_TRUE(taken().now.empty());
+    }
+}
+
+// It is the parent's, whose driver a child does not have.
+TEST_F(PutFromInto, AForkedChildGivesNothingBack)
+{
+    auto writer = open();
+    std::vector<bool> in_taken;
+    put_row(*writer, in_taken);
+    const pid_t child = start_child([&] {
+        writer.reset();
+        return static_cast<int>(taken().now.size());
+    });
+    EXPECT_EQ(end_of(child), 2);
+    writer->end_step();
+    writer->close();
+    EXPECT_TRUE(taken().now.empty());
+    expect_rows(location, 1, 1);
+}
+
+// With async_write.
+TEST_F(PutFromInto, BlocksThatStayTakeNone)
+{
+    const auto writer = open("array-aligned-async");
+    std::vector<bool> in_taken;
+    put_row(*writer, in_taken);
+    EXPECT_EQ(in_taken, std::vector<bool>(1, false));
+    writer->end_step();
+    writer->close();
+    EXPECT_EQ(taken().asked, 0);
     expect_rows(location, 1, 1);
 }
 

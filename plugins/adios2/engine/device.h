@@ -5,6 +5,7 @@
 
 #include "core_api.h"
 #include "core_engine.h"
+#include "page_locked.h"
 
 #if defined(STEPSTORE_ADIOS2_CORE) && defined(ADIOS2_HAVE_GPU_SUPPORT)
 #include <adios2/helper/adiosGPUFunctions.h>
@@ -55,6 +56,11 @@ inline void copy_from_device(std::byte* to, const void* from, std::size_t bytes)
     adios2::helper::MemcpyGPUToBuffer(reinterpret_cast<char*>(to), static_cast<const char*>(from), bytes);
 }
 
+inline const steps::PieceMemory* page_locked_memory()
+{
+    return &page_locked;
+}
+
 inline void copy_to_device(void* to, const std::byte* from, std::size_t bytes)
 {
     adios2::helper::MemcpyBufferToGPU(static_cast<char*>(to), reinterpret_cast<const char*>(from), bytes);
@@ -84,6 +90,10 @@ inline std::optional<steps::MinMax> extremes_on_device(steps::Type type, const v
 // Never called: nothing is on a device.
 inline void copy_from_device(std::byte*, const void*, std::size_t)
 {
+}
+inline const steps::PieceMemory* page_locked_memory()
+{
+    return nullptr;
 }
 inline void copy_to_device(void*, const std::byte*, std::size_t)
 {

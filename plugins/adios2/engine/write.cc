@@ -81,6 +81,7 @@ WriteAdapter::WriteAdapter(adios2::IO io, const Parameters& parameters,
       derived_(io, core_fits_, parameters.writer.min_deferred_size), order_(parameters.order),
       engine_name_(parameters.location), flatten_(parameters.flatten_steps)
 {
+    writer_.fetch_into(page_locked_memory());
     writer_.agree(core_fits_ ? claims_of(io) : std::vector<steps::Claim>());
 }
 

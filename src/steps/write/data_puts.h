@@ -53,12 +53,15 @@ public:
         std::swap(to.copies, staged_.copies);
         if (waiting_.empty() && elements_.empty()) std::swap(to.spans, staged_.spans);
     }
-    // Of blocks that are fetched, bytes, and of the data's chunks, where they end. Before the first block.
-    void pieces_of(std::uint64_t bytes, std::uint64_t chunk)
+    // Of blocks that are fetched, and chunk: bytes of the data's chunks, where they end. Before the first
+    // block.
+    void put_in(Pieces pieces, std::uint64_t chunk)
     {
-        pieces_ = Pieces(bytes);
+        pieces_ = std::move(pieces);
         chunk_ = chunk;
     }
+    // Their memory. No block is fetched in pieces after it.
+    void end_pieces() { pieces_ = Pieces(); }
     void clear();
     // Its memory must stay until perform().
     void defer(const Block& block) { waiting_.push_back({block, Source::program}); }

@@ -13,6 +13,14 @@ constexpr std::uint64_t cache_line = 64; // bytes
 
 } // namespace
 
+Pieces::Memory Pieces::take() const
+{
+    const std::size_t bytes = most_ + cache_line;
+    if (from_ != nullptr)
+        if (std::byte* const taken = from_->take(bytes)) return {taken, {from_, bytes}};
+    return Memory(new std::byte[bytes], {});
+}
+
 // Of the piece that begins at `begin`.
 std::uint64_t Pieces::end_of(std::uint64_t begin, const Range& range, std::uint64_t chunk,
                              std::uint64_t element) const
@@ -39,7 +47,7 @@ void Pieces::write(const Range& range, std::uint64_t chunk, std::uint64_t elemen
     for (std::uint64_t begin = range.index; begin < end; turn ^= 1) {
         const Range where{begin, end_of(begin, range, chunk, element) - begin};
         const std::uint64_t at = begin - range.index;
-        if (!memory_[turn]) memory_[turn] = std::make_unique_for_overwrite<std::byte[]>(most_ + cache_line);
+        if (!memory_[turn]) memory_[turn] = take();
         const MutableBytes piece(memory_[turn].get() + at % cache_line, where.length);
         fetch(piece, at);
         wait(); // for the piece before

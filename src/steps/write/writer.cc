@@ -86,6 +86,11 @@ std::span<std::byte> Writer::put_span(VariableId variable, DimsView shape, DimsV
     return impl_->put_span(variable, shape, start, count, extremes);
 }
 
+void Writer::fetch_into(const PieceMemory* memory)
+{
+    impl_->piece_memory = memory;
+}
+
 std::span<std::byte> Writer::put_from(VariableId variable, const BlockGeometry& block, const MinMax* extremes,
                                       Fetch fetch, bool stays)
 {

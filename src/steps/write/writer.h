@@ -118,8 +118,13 @@ public:
     // maximum, if they are known. stays: the block is fetched whole into the memory that is returned, and
     // stays there until end_step.
     // After an Error of the store, or what fetch throws, the step is lost: end_step throws the same.
+    // Pieces lie in the memory of fetch_into(), if that was called before.
     std::span<std::byte> put_from(VariableId variable, const BlockGeometry& block, const MinMax* extremes,
                                   Fetch fetch, bool stays = false);
+
+    // Where the pieces of put_from lie, until close() or the end of the Writer, which `memory` outlives.
+    // Before the first put_from. nullptr: ordinary memory.
+    void fetch_into(const PieceMemory* memory);
 
     // From this step on (before the first step: from step 0 on). Setting the same value again costs nothing;
     // another value or type replaces it from this step on. One rank's is enough: where several ranks differ,

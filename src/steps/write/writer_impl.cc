@@ -285,7 +285,7 @@ void Writer::Impl::put_from(VariableId id, const BlockGeometry& block, const Min
     if (!std::exchange(fetches, true)) {
         const std::string& where = pool->location();
         const bool synced = capabilities_of(where).directory && survives_power_failure(where);
-        puts.pieces_of(synced ? Pieces::of_synced : Pieces::usual, chunk);
+        puts.put_in(Pieces(synced ? Pieces::of_synced : Pieces::usual, piece_memory), chunk);
     }
     take_or_lose(id, [&] { puts.put_from(one, measured, fetch, *encoder, *data, profile); });
 }
@@ -396,6 +396,7 @@ void Writer::Impl::close()
 void Writer::Impl::close_together(const std::exception_ptr& failure)
 {
     closed = true;
+    puts.end_pieces();
     if (watch) watch->look_at_close();
     layout->finish();
     // Ranks that are done wait here for those that are not, without taking their processor.

@@ -71,6 +71,7 @@ public:
     Profile profile;
     std::optional<ProfileRecord> profile_record; // on rank 0
     bool fetches = false;                        // a block was fetched (put_from)
+    const PieceMemory* piece_memory = nullptr;   // for them
     bool in_step = false;
     bool closed = false;
     bool failed = false;
