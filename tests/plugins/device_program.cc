@@ -32,8 +32,8 @@ namespace {
 
 std::map<const char*, std::size_t> on_device; // where they begin, bytes
 std::size_t copied_out = 0, copied_in = 0, kernels = 0, largest_copy = 0;
-std::size_t copied_to_locked = 0; // memory
-bool guarded = true;              // against all but the functions below
+std::size_t copied_to_locked = 0, copied_from_locked = 0; // memory
+bool guarded = true;                                      // against all but the functions below
 
 bool is_on_device(const void* at)
 {
@@ -119,6 +119,7 @@ void MemcpyBufferToGPU(char* to, const char* from, std::size_t bytes)
 {
     if (bytes > 0 && !is_on_device(to)) throw std::logic_error("copied to what is not on the device");
     copied_in += bytes;
+    if (driver_has_locked != nullptr && driver_has_locked(from, bytes)) copied_from_locked += bytes;
     copy(to, from, bytes);
 }
 
@@ -224,17 +225,34 @@ void write(adios2::IO io, const std::string& name, bool ours)
         throw std::runtime_error("a large block was not copied in pieces");
 }
 
-// Of one stream: how much lay in page-locked memory, and that all of that is given back.
+// Of one writer: how much lay in page-locked memory, and that all of that is given back.
 void check_locked(bool ours)
 {
     if (driver_locked == nullptr) return;
     const std::string driver = std::getenv("STEPSTORE_TEST_DRIVER");
-    const std::size_t large_blocks = 4 * large_row * sizeof(float);
+    constexpr std::size_t large_blocks = 4 * large_row * sizeof(float);
     if (copied_to_locked != (ours && driver != "none" ? large_blocks : 0))
         throw std::runtime_error(std::to_string(copied_to_locked) + " bytes in page-locked memory");
     if (driver_locked() != (ours && driver == "keeps" ? 2 : 0))
         throw std::runtime_error(std::to_string(driver_locked()) + " pieces are still page-locked");
     if (hipGetLastError() != 0) throw std::runtime_error("an error is left");
+}
+
+void get_halves(adios2::IO& io, adios2::Engine& engine, const std::vector<float>& rows)
+{
+    auto row = io.InquireVariable<float>("large");
+    row.SetMemorySpace(adios2::MemorySpace::GPU);
+    constexpr std::size_t half = large_row / 2;
+    float* halves[] = {device<float>(half), device<float>(half)};
+    for (std::size_t which = 0; which < 2; ++which) {
+        row.SetSelection({{which * half}, {half}});
+        engine.Get(row, halves[which], adios2::Mode::Deferred);
+    }
+    engine.PerformGets();
+    for (std::size_t which = 0; which < 2; ++which)
+        if (host(halves[which], half) !=
+            std::vector<float>(rows.begin() + which * half, rows.begin() + (which + 1) * half))
+            throw std::runtime_error("half a row on the device");
 }
 
 void read(adios2::IO io, const std::string& name, bool ours)
@@ -252,6 +270,7 @@ void read(adios2::IO io, const std::string& name, bool ours)
             if (!std::equal(expected.begin(), expected.end(), rows.begin() + which * large_row))
                 throw std::runtime_error("a large block on the device");
         }
+        if (step == 1) get_halves(io, engine, rows); // the last: now it is the device's
         show("shape on the device", found.Shape(adios2::MemorySpace::GPU));
         show("extremes", std::vector<double>{found.Min(), found.Max()});
         std::vector<double> values;
@@ -298,6 +317,19 @@ void read(adios2::IO io, const std::string& name, bool ours)
     show("a part on the device", host(part, 4));
     engine.EndStep();
     engine.Close();
+}
+
+// Of one reader: of two large gets together the first one has page-locked memory.
+void check_gets(bool ours)
+{
+    if (driver_locked == nullptr) return;
+    const std::string driver = std::getenv("STEPSTORE_TEST_DRIVER");
+    const std::size_t halves = copied_from_locked / (large_row / 2 * sizeof(float));
+    if (halves != (ours && (driver == "cuda" || driver == "hip") ? 1 : 0))
+        throw std::runtime_error(std::to_string(copied_from_locked) + " bytes from page-locked memory");
+    if (driver_locked() != (ours && driver == "keeps" ? 2 : 0))
+        throw std::runtime_error("memory of the reader is still page-locked");
+    if (hipGetLastError() != 0) throw std::runtime_error("an error is left");
 }
 
 // KiB that the process had at most.
@@ -358,6 +390,7 @@ int main(int, char** arguments)
         }
         if (kernels == 0) throw std::runtime_error("minimum and maximum were not found on the device");
         read(reading, name, engine != "BP5");
+        check_gets(engine != "BP5");
         if (copied_out == 0 || copied_in == 0) throw std::runtime_error("nothing was copied");
     } catch (const std::exception& error) {
         std::cerr << error.what() << "\n";

@@ -3,6 +3,7 @@
 // Threads: that of the IO. Errors: those of ADIOS2's functions.
 #pragma once
 
+#include "base/own_state.h"
 #include "core_api.h"
 #include "core_engine.h"
 #include "page_locked.h"
@@ -11,7 +12,9 @@
 #include <adios2/helper/adiosGPUFunctions.h>
 #endif
 
+#include <algorithm>
 #include <limits>
+#include <memory>
 #include <optional>
 
 namespace stepstore::adios {
@@ -104,5 +107,35 @@ inline std::optional<steps::MinMax> extremes_on_device(steps::Type, const void*,
 }
 
 #endif
+
+// Page-locked memory for gets that go to a device. A child leaves it alone: it does not have it.
+// Threads: one at a time.
+class DeviceRoom {
+public:
+    static constexpr std::size_t bytes = 8 << 20;
+
+    // Zeros, until clear(). Empty: there is none left, and ordinary memory does.
+    MutableBytes take(std::size_t wanted)
+    {
+        constexpr std::size_t cache_line = 64;
+        const steps::PieceMemory* const source = page_locked_memory();
+        if (source == nullptr || wanted == 0 || wanted > bytes - used_) return {};
+        if (!memory_) {
+            std::byte* const taken = source->take(bytes);
+            if (taken == nullptr) return {};
+            memory_ = std::shared_ptr<std::byte>(
+                taken, [source](std::byte* memory) { source->give_back(memory, bytes); });
+        }
+        const MutableBytes room(memory_.shared().get() + used_, wanted);
+        std::ranges::fill(room, std::byte{0});
+        used_ += (wanted + cache_line - 1) / cache_line * cache_line;
+        return room;
+    }
+    void clear() { used_ = 0; }
+
+private:
+    OfProcess<OwnState::stream_reader, std::byte> memory_;
+    std::size_t used_ = 0; // bytes
+};
 
 } // namespace stepstore::adios

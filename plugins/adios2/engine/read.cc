@@ -152,6 +152,7 @@ void ReadAdapter::close()
     if (stream_ || random_) reader().close(); // the one that was used; it stores the profile, if any
     stream_.reset();
     random_.reset();
+    gets_.room = {};
     hide_all();
 }
 

@@ -8,6 +8,7 @@
 #include "base/function_ref.h"
 #include "core_api.h"
 #include "derived.h"
+#include "device.h"
 #include "inventory.h"
 #include "memory_selection.h"
 #include "parameters.h"
@@ -107,7 +108,8 @@ private:
         void* values;
         bool on_device;
         std::size_t element_size; // as stored, bytes
-        std::vector<std::byte> packed;
+        MutableBytes packed;
+        std::vector<std::byte> own; // where that lies, unless in the room of the gets
         void deliver() const;
         void deliver(void* to) const;
     };
@@ -141,6 +143,7 @@ private:
         std::vector<Derived> derived;
 #endif
         std::vector<Scatter> scatters;
+        DeviceRoom room; // for them
         // That the last get of a variable wants of operators, if any ever wanted another than ADIOS2's
         // default.
         std::unordered_map<steps::VariableId, adios2::Accuracy> accuracies;

@@ -1,5 +1,4 @@
 // A reader's gets: what is selected, and into which memory it goes.
-#include "device.h"
 #include "operators.h"
 #include "read.h"
 
@@ -178,9 +177,10 @@ std::uint64_t ReadAdapter::get_value(steps::VariableId id, const steps::Variable
         reader().get_value(id, place.values, block, step);
         return 1;
     }
-    Scatter one{{}, {}, place.values, place.on_device, steps::element_size(definition), {}};
+    Scatter one{{}, {}, place.values, place.on_device, steps::element_size(definition), {}, {}};
     if (place.moves != nullptr) one.moves = *place.moves;
-    one.packed.resize(one.element_size);
+    one.own.resize(one.element_size);
+    one.packed = one.own;
     reader().get_value(id, one.packed.data(), block, step);
     one.deliver();
     return 1;
@@ -226,7 +226,13 @@ std::uint64_t ReadAdapter::get_array(steps::VariableId id, const steps::Variable
         return number;
     }
     const auto size = steps::element_size(definition);
-    Scatter scatter{{}, {}, place.values, place.on_device, size, std::vector<std::byte>(number * size)};
+    Scatter scatter{{}, {}, place.values, place.on_device, size, {}, {}};
+    const bool straight = place.moves == nullptr && !selection.HasMemorySelection();
+    if (straight) scatter.packed = gets_.room.take(number * size); // else it is copied on the host once more
+    if (scatter.packed.empty()) {
+        scatter.own.resize(number * size);
+        scatter.packed = scatter.own;
+    }
     if (place.moves != nullptr) scatter.moves = *place.moves;
     if (selection.HasMemorySelection())
         scatter.memory.emplace(selection, in_program_order(count), parameters_.order, definition.name);
@@ -286,6 +292,7 @@ void ReadAdapter::deliver(Gets& gets) const
     for (const auto& one : gets.scatters)
         one.deliver();
     gets.scatters.clear();
+    gets.room.clear();
 }
 
 void ReadAdapter::Gets::want(steps::VariableId id, const adios2::Accuracy& accuracy)
@@ -300,6 +307,7 @@ void ReadAdapter::Gets::forget()
     derived.clear();
 #endif
     scatters.clear();
+    room.clear();
 }
 
 steps::Reader::Lock ReadAdapter::locked() const
