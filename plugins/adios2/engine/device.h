@@ -25,8 +25,13 @@ namespace stepstore::adios {
 // their order for the variable. false: it is the host's.
 inline bool on_device(const adios2::core::VariableBase& variable, const void* values)
 {
-    const auto space = const_cast<adios2::core::VariableBase&>(variable).GetMemorySpace(values);
-    return space != adios2::MemorySpace::Host;
+    auto& asked = const_cast<adios2::core::VariableBase&>(variable);
+#if defined(ADIOS2_HAVE_CUDA) || defined(ADIOS2_HAVE_KOKKOS_CUDA)
+    // There CUDA fails, which ADIOS2 does not see: it looks at what was on its stack.
+    if (asked.m_MemSpace == adios2::MemorySpace::Detect && !cuda_is_in_use())
+        asked.SetMemorySpace(adios2::MemorySpace::Host);
+#endif
+    return asked.GetMemorySpace(values) != adios2::MemorySpace::Host;
 }
 
 #else

@@ -80,4 +80,11 @@ void give_back(std::byte* memory, std::size_t bytes) noexcept
 
 const steps::PieceMemory page_locked = {take, give_back};
 
+bool cuda_is_in_use()
+{
+    auto* const count = of_cuda<int(int*)>("cuDeviceGetCount");
+    int devices = 0;
+    return count != nullptr && count(&devices) == 0 && devices > 0; // else it is not initialised
+}
+
 } // namespace stepstore::adios

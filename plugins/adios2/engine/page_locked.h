@@ -17,4 +17,7 @@ namespace stepstore::adios {
 
 extern const steps::PieceMemory page_locked;
 
+// Whether memory can be a device's of CUDA: the process has begun to use one.
+bool cuda_is_in_use();
+
 } // namespace stepstore::adios
