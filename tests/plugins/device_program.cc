@@ -190,6 +190,7 @@ void write(adios2::IO io, const std::string& name, bool ours)
     auto on_host = io.DefineVariable<std::int32_t>("on_host", {3}, {0}, {3});
     auto inner = io.DefineVariable<float>("inner", {2, 2}, {0, 0}, {2, 2});
     auto single = io.DefineVariable<double>("single");
+    auto partly = io.DefineVariable<double>("partly", {4}, {1}, {2});
     auto large = io.DefineVariable<float>("large", {2 * large_row}, {0}, {large_row});
     float* row = device<float>(large_row);
     auto engine = open(io, name, adios2::Mode::Write);
@@ -216,6 +217,7 @@ void write(adios2::IO io, const std::string& name, bool ours)
                 with_ghosts[(1 + i / 2) * 4 + 1 + i % 2] = static_cast<float>(i + 1);
             inner.SetMemorySelection({{1, 1}, {4, 4}});
             engine.Put(inner, device(with_ghosts));
+            engine.Put(partly, device(std::vector<double>{1, 2}));
             engine.Put(single, device(std::vector<double>{4.5}), adios2::Mode::Sync);
         }
         engine.EndStep();
@@ -254,6 +256,10 @@ void get_halves(adios2::IO& io, adios2::Engine& engine, const std::vector<float>
         if (host(halves[which], half) !=
             std::vector<float>(row.begin() + which * half, row.begin() + (which + 1) * half))
             throw std::runtime_error("half a row on the device");
+    if (!ours) return;
+    double* partly = device<double>(4); // what was not put shows nothing of other gets
+    engine.Get(io.InquireVariable<double>("partly"), partly, adios2::Mode::Sync);
+    if (host(partly, 4) != std::vector<double>{0, 1, 2, 0}) throw std::runtime_error("a part that was put");
 }
 
 void read(adios2::IO io, const std::string& name, bool ours)
