@@ -17,6 +17,8 @@ constexpr std::size_t piece_bytes = std::size_t{1} << 30;
 // A broadcast's first message: the length and, where it fits, all of the bytes. Most are short and need no
 // second one. Below what any MPI sends without asking the receiver.
 constexpr std::size_t first_bytes = 2048;
+// MPI moves a message of at least so many bytes in many parts, each when somebody calls it.
+constexpr std::size_t many_parts_bytes = std::size_t{64} << 10;
 constexpr std::size_t length_bytes = sizeof(std::uint64_t);
 
 // A call receives all its messages before it returns, so those of one rank come in the order of the calls.
@@ -69,7 +71,7 @@ void MpiCommunicator::require_usable() const
     if (broken_) throw Error(-DER_CANCELED, "a rank of the group that opened this stream was lost");
 }
 
-void MpiCommunicator::wait_until(FunctionRef<bool()> done)
+void MpiCommunicator::wait_until(FunctionRef<bool()> done, std::chrono::microseconds longest_pause)
 {
     if (done()) return;
     const std::function<void()> look = [this] {
@@ -85,7 +87,7 @@ void MpiCommunicator::wait_until(FunctionRef<bool()> done)
             broken_ = true;
             throw;
         }
-        backoff.pause();
+        backoff.pause(longest_pause);
     }
 }
 
@@ -134,7 +136,7 @@ void MpiCommunicator::leave(const std::string& why) noexcept
     }
 }
 
-void MpiCommunicator::finish(std::span<MPI_Request> requests, const char* call)
+void MpiCommunicator::finish(std::span<MPI_Request> requests, const char* call, std::size_t bytes)
 {
     const auto done = [&] {
         int flag = 0;
@@ -142,14 +144,15 @@ void MpiCommunicator::finish(std::span<MPI_Request> requests, const char* call)
                   call);
         return flag != 0;
     };
-    wait_until(done);
+    wait_until(done, bytes < many_parts_bytes ? Backoff::longest : Backoff::longest_of_a_long_message);
 }
 
 // What has begun to arrive in `bytes` cannot be called off: the memory stays where it is.
-void MpiCommunicator::finish_into(std::vector<std::byte>& bytes, MPI_Request request, const char* call)
+void MpiCommunicator::finish_into(std::vector<std::byte>& bytes, MPI_Request request, const char* call,
+                                  int count)
 {
     try {
-        finish({&request, 1}, call);
+        finish({&request, 1}, call, static_cast<std::size_t>(count));
     } catch (...) {
         if (broken_) buffers_->given_up = std::move(bytes);
         throw;
@@ -214,7 +217,7 @@ void MpiCommunicator::broadcast_piece(std::vector<std::byte>& bytes, std::size_t
 {
     MPI_Request request = MPI_REQUEST_NULL;
     check_mpi(MPI_Ibcast(bytes.data() + at, count, MPI_BYTE, root, comm_, &request), "MPI_Ibcast");
-    finish_into(bytes, request, "MPI_Ibcast");
+    finish_into(bytes, request, "MPI_Ibcast", count);
 }
 
 void MpiCommunicator::broadcast(std::vector<std::byte>& bytes, int root)
@@ -286,7 +289,7 @@ void MpiCommunicator::send_pieces(Bytes mine, int to)
         check_mpi(MPI_Isend(piece.data(), static_cast<int>(piece.size()), MPI_BYTE, to,
                             mine.empty() ? last_piece : more_follows, comm_, &request),
                   "MPI_Isend");
-        finish({&request, 1}, "MPI_Isend");
+        finish({&request, 1}, "MPI_Isend", piece.size());
     } while (!mine.empty());
 }
 
@@ -309,7 +312,7 @@ void MpiCommunicator::receive_pieces(std::vector<std::byte>& gathered, int from)
         MPI_Request request = MPI_REQUEST_NULL;
         check_mpi(MPI_Irecv(gathered.data() + at, count, MPI_BYTE, from, status.MPI_TAG, comm_, &request),
                   "MPI_Irecv");
-        finish_into(gathered, request, "MPI_Irecv");
+        finish_into(gathered, request, "MPI_Irecv", count);
     } while (status.MPI_TAG == more_follows);
 }
 

@@ -55,9 +55,10 @@ private:
         std::string farewell;               // why this rank left
     };
     void require_usable() const;
-    void finish(std::span<MPI_Request> requests, const char* call);
-    void finish_into(std::vector<std::byte>& bytes, MPI_Request request, const char* call);
-    void wait_until(FunctionRef<bool()> done); // meanwhile the communicator is watched
+    void finish(std::span<MPI_Request> requests, const char* call, std::size_t bytes = 0); // in all
+    void finish_into(std::vector<std::byte>& bytes, MPI_Request request, const char* call, int count);
+    // Meanwhile the communicator is watched.
+    void wait_until(FunctionRef<bool()> done, std::chrono::microseconds longest_pause = Backoff::longest);
     void look_for_farewells();
     [[noreturn]] void fail_with_farewell(int from);
     void send_pieces(Bytes mine, int to);
