@@ -25,6 +25,14 @@ from pathlib import Path
 _LARGEST = 1 << 20  # bytes of a request
 # Modules that a command imported, and that the server imports for the next one.
 _KEPT = ("stepstore", "numpy", "matplotlib", "typer", "click", "rich", "pydantic", "jinja2")
+_KEPT += ("xarray", "pandas", "dask", "scipy", "pint", "netCDF4", "zarr")
+# OpenBLAS makes a thread for each core, and so does NumExpr; Arrow has one that gives memory back. Xarray loads
+# them.
+_WITHOUT_THREADS = {
+    "OPENBLAS_NUM_THREADS": "1",
+    "NUMEXPR_NUM_THREADS": "1",
+    "JE_ARROW_MALLOC_CONF": "background_thread:false",
+}
 
 
 class CommandServer:
@@ -37,8 +45,7 @@ class CommandServer:
             self._process = subprocess.Popen(
                 [sys.executable, __file__, str(other.fileno())],
                 pass_fds=[other.fileno()],
-                # OpenBLAS makes a thread for each core.
-                env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "NO_COLOR": "1"},
+                env={**os.environ, **_WITHOUT_THREADS, "NO_COLOR": "1"},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
             )
