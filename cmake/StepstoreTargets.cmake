@@ -86,6 +86,15 @@ function(stepstore_program name)
   target_link_libraries(${name} PRIVATE ${arg_DEPENDS} stepstore_options)
 endfunction()
 
+# stepstore_program_test(NAME TARGET [ARGUMENT...]): a test that runs the program of stepstore_test().
+function(stepstore_program_test name target)
+  get_target_property(start ${target} STEPSTORE_START)
+  if(NOT start)
+    set(start "")
+  endif()
+  add_test(NAME ${name} COMMAND ${start} $<TARGET_FILE:${target}> ${ARGN})
+endfunction()
+
 # stepstore_test(NAME SOURCES... DEPENDS targets... [TIMEOUT s] [SIDE_BY_SIDE n]): a GoogleTest program,
 # registered with ctest as one test. SIDE_BY_SIDE: its cases mostly wait, and n processes share them.
 function(stepstore_test name)
@@ -104,10 +113,10 @@ function(stepstore_test name)
     # GCC 12 warns of sums of std::string in its own header, which it does not know as a system's then.
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-array-bounds>)
   endif()
-  set(command $<TARGET_FILE:${target}>)
-  if(arg_SIDE_BY_SIDE)
-    list(PREPEND command ${PROJECT_SOURCE_DIR}/tests/support/side_by_side.sh ${arg_SIDE_BY_SIDE})
+  if(arg_SIDE_BY_SIDE) # and so do those that run the program once more
+    set_target_properties(${target} PROPERTIES STEPSTORE_START
+      "${PROJECT_SOURCE_DIR}/tests/support/side_by_side.sh;${arg_SIDE_BY_SIDE}")
   endif()
-  add_test(NAME ${name} COMMAND ${command})
+  stepstore_program_test(${name} ${target})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${arg_TIMEOUT})
 endfunction()
