@@ -26,8 +26,8 @@ _LARGEST = 1 << 20  # bytes of a request
 # Modules that a command imported, and that the server imports for the next one.
 _KEPT = ("stepstore", "numpy", "matplotlib", "typer", "click", "rich", "pydantic", "jinja2")
 _KEPT += ("xarray", "pandas", "dask", "scipy", "pint", "netCDF4", "zarr")
-# OpenBLAS makes a thread for each core, and so does NumExpr; Arrow has one that gives memory back. Xarray loads
-# them.
+# OpenBLAS makes a thread for each core, and so does NumExpr; Arrow has one that gives memory back. Xarray
+# loads them.
 _WITHOUT_THREADS = {
     "OPENBLAS_NUM_THREADS": "1",
     "NUMEXPR_NUM_THREADS": "1",
