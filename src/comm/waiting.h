@@ -69,7 +69,7 @@ public:
 
     // What moves on only while somebody looks at it, as a long message does, needs shorter pauses.
     static constexpr std::chrono::microseconds longest{1000};
-    static constexpr std::chrono::microseconds longest_of_a_long_message{100};
+    static constexpr std::chrono::microseconds longest_of_a_long_message{50};
 
     void pause(std::chrono::microseconds at_most = longest)
     {
