@@ -19,6 +19,16 @@ constexpr std::size_t piece_bytes = std::size_t{1} << 30;
 constexpr std::size_t first_bytes = 2048;
 // MPI moves a message of at least so many bytes in many parts, each when somebody calls it.
 constexpr std::size_t many_parts_bytes = std::size_t{64} << 10;
+
+// How long a rank calls it often: a second for the others to come, and 200 MB/s. A rank that waits longer
+// shall not take the processor of those that compute.
+std::chrono::nanoseconds short_pauses_for(std::size_t bytes)
+{
+    using namespace std::chrono_literals;
+    if (bytes < many_parts_bytes) return 0ns;
+    return 1s + bytes * 5ns;
+}
+
 constexpr std::size_t length_bytes = sizeof(std::uint64_t);
 
 // A call receives all its messages before it returns, so those of one rank come in the order of the calls.
@@ -71,7 +81,7 @@ void MpiCommunicator::require_usable() const
     if (broken_) throw Error(-DER_CANCELED, "a rank of the group that opened this stream was lost");
 }
 
-void MpiCommunicator::wait_until(FunctionRef<bool()> done, std::chrono::microseconds longest_pause)
+void MpiCommunicator::wait_until(FunctionRef<bool()> done, std::chrono::nanoseconds short_pauses)
 {
     if (done()) return;
     const std::function<void()> look = [this] {
@@ -87,7 +97,7 @@ void MpiCommunicator::wait_until(FunctionRef<bool()> done, std::chrono::microsec
             broken_ = true;
             throw;
         }
-        backoff.pause(longest_pause);
+        backoff.pause(short_pauses);
     }
 }
 
@@ -144,7 +154,7 @@ void MpiCommunicator::finish(std::span<MPI_Request> requests, const char* call, 
                   call);
         return flag != 0;
     };
-    wait_until(done, bytes < many_parts_bytes ? Backoff::longest : Backoff::longest_of_a_long_message);
+    wait_until(done, short_pauses_for(bytes));
 }
 
 // What has begun to arrive in `bytes` cannot be called off: the memory stays where it is.

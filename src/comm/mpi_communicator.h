@@ -57,8 +57,8 @@ private:
     void require_usable() const;
     void finish(std::span<MPI_Request> requests, const char* call, std::size_t bytes = 0); // in all
     void finish_into(std::vector<std::byte>& bytes, MPI_Request request, const char* call, int count);
-    // Meanwhile the communicator is watched.
-    void wait_until(FunctionRef<bool()> done, std::chrono::microseconds longest_pause = Backoff::longest);
+    // Meanwhile the communicator is watched. short_pauses: for so long.
+    void wait_until(FunctionRef<bool()> done, std::chrono::nanoseconds short_pauses = {});
     void look_for_farewells();
     [[noreturn]] void fail_with_farewell(int from);
     void send_pieces(Bytes mine, int to);

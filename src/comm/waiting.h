@@ -67,17 +67,15 @@ public:
     Backoff(const Backoff&) = delete;
     Backoff& operator=(const Backoff&) = delete;
 
-    // What moves on only while somebody looks at it, as a long message does, needs shorter pauses.
-    static constexpr std::chrono::microseconds longest{1000};
-    static constexpr std::chrono::microseconds longest_of_a_long_message{50};
-
-    void pause(std::chrono::microseconds at_most = longest)
+    // short_for: for so long pauses stay short, as what moves on only while somebody looks at it needs.
+    void pause(std::chrono::nanoseconds short_for = {})
     {
         using namespace std::chrono_literals;
         const auto waited = Clock::now() - begin_;
         if (waited < 50us) return std::this_thread::yield();
         sleep_exactly();
-        std::this_thread::sleep_for(std::clamp<std::chrono::nanoseconds>(waited / 64, 20us, at_most));
+        const auto longest = waited < short_for ? 50us : 1000us;
+        std::this_thread::sleep_for(std::clamp<std::chrono::nanoseconds>(waited / 64, 20us, longest));
     }
 
 private:
