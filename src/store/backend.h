@@ -250,6 +250,10 @@ public:
     // Runs `body` on one moment of the target. `body` does not start another transaction on this target.
     virtual void read(FunctionRef<void(ReadTransaction&)> body) = 0;
 
+    // This process is going to write(). Where a target is opened otherwise to be read alone, it is opened to
+    // be written. Fails as write() would.
+    virtual void open_to_write() = 0;
+
     // Runs `body` as if it were the only writer of this target over all processes, and commits when it
     // returns. On return the update is durable to the pool's level, and every later read sees it. Write
     // transactions on different targets may nest, in ascending order of target with meta() first. The inner

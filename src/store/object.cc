@@ -100,7 +100,7 @@ void ObjectAccess::update(const ReplicaSet& set, std::span<Appended> appended, U
             release_all(target(set.targets[copy]), dropped[copy]);
     };
     for (unsigned copy = 0; copy < set.count; ++copy)
-        target(set.targets[copy]); // must be the right one before it is written
+        target_to_write(set.targets[copy]); // must be the right one before it is written
     try {
         past_pending(core, [&] {
             write_nested(core.storage(), std::span(set.targets).first(set.count), run, committed);

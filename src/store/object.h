@@ -129,6 +129,7 @@ public:
     ObjectAccess(PoolCore& core, std::uint64_t container, const ObjectId& oid, OpenContainer& opened);
 
     Target& target(unsigned index) const { return core.target(index); }
+    Target& target_to_write(unsigned index) const { return core.target(index, true); }
     KeyBuffer prefix(Space space, Kind kind) const { return kind_prefix(space, container, oid, kind); }
 
     // The body is going to look at the container's state and at this record.

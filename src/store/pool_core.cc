@@ -109,10 +109,11 @@ PoolCore::PoolCore(std::string path, const Backend& backend, std::unique_ptr<Sto
 {
 }
 
-Target& PoolCore::target(unsigned index)
+Target& PoolCore::target(unsigned index, bool to_write)
 {
     Target& target = storage_->target(index);
     if (!verified_[index].load(std::memory_order_relaxed)) [[unlikely]] {
+        if (to_write) target.open_to_write();
         target.read([&](ReadTransaction& transaction) {
             verify_target_header(transaction, path_, header_.uuid, index);
         });
@@ -196,7 +197,7 @@ void PoolCore::write_all(
 {
     std::vector<unsigned> all{meta_target};
     for (unsigned index = 0; index < storage_->targets(); ++index) {
-        target(index);
+        target(index, true);
         all.push_back(index);
     }
     write_nested(

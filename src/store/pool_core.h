@@ -96,8 +96,9 @@ public:
     static std::shared_ptr<PoolCore> acquire(const std::string& path, Access access);
 
     Storage& storage() { return *storage_; }
-    // Opened, and its header verified, at the first use: a process needs few of them. DER_CSUM, DER_DF_INVAL.
-    Target& target(unsigned index);
+    // Opened, and its header verified, at the first use: a process needs few of them. to_write: an update
+    // follows. DER_CSUM, DER_DF_INVAL.
+    Target& target(unsigned index, bool to_write = false);
     void trust_targets(); // their headers are verified elsewhere
     const std::string& path() const { return path_; }
     const Backend& backend() const { return backend_; }

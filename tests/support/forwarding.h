@@ -17,6 +17,7 @@ public:
     explicit ForwardingTarget(store::Target& real) : real_(real) {}
 
     void read(FunctionRef<void(store::ReadTransaction&)> body) override { real_.read(body); }
+    void open_to_write() override { real_.open_to_write(); }
     void write(FunctionRef<void(store::WriteTransaction&)> body) override { real_.write(body); }
     store::ExtentRef append(std::span<store::Payload> payloads) override { return real_.append(payloads); }
     void entering(const store::ExtentRef& appended) override { real_.entering(appended); }

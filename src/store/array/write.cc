@@ -14,7 +14,7 @@ namespace {
 class GroupWrite {
 public:
     GroupWrite(const ObjectAccess& object, std::span<const Piece<Bytes>> pieces, const ReplicaSet& set)
-        : object_(object), set_(set), prepared_(object.target(set.targets[0]), bulk_)
+        : object_(object), set_(set), prepared_(object.target_to_write(set.targets[0]), bulk_)
     {
         for (const Piece<Bytes>& piece : pieces)
             prepared_.add(piece);

@@ -57,6 +57,12 @@ void LmdbTarget::look()
     parts_.machine.require_held();
 }
 
+void LmdbTarget::open_to_write()
+{
+    parts_.permissions.require_writable();
+    index(true);
+}
+
 void LmdbTarget::write(FunctionRef<void(WriteTransaction&)> body)
 {
     parts_.permissions.require_writable();

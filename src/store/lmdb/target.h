@@ -51,6 +51,7 @@ public:
     ~LmdbTarget() override;
 
     void read(FunctionRef<void(ReadTransaction&)> body) override { index().read(body); }
+    void open_to_write() override;
     void write(FunctionRef<void(WriteTransaction&)> body) override;
     ExtentRef append(std::span<Payload> payloads) override;
     void entering(const ExtentRef& appended) override { extents_.entering(appended); }

@@ -104,6 +104,7 @@ public:
         Transaction transaction(root(), &name_);
         body(transaction);
     }
+    void open_to_write() override {}
     void write(FunctionRef<void(WriteTransaction&)> body) override
     {
         std::lock_guard lock(writer_);

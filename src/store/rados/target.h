@@ -20,6 +20,7 @@ public:
                 Client& client);
 
     void read(FunctionRef<void(ReadTransaction&)> body) override;
+    void open_to_write() override {}
     void write(FunctionRef<void(WriteTransaction&)> body) override;
     ExtentRef append(std::span<Payload> payloads) override;
     bool holds(const ExtentRef& appended) override;

@@ -50,6 +50,7 @@ public:
 
     // ---- of the store's operations
     void read(FunctionRef<void(ReadTransaction&)> body) override;
+    void open_to_write() override {} // the real one is written when the transaction commits
     void write(FunctionRef<void(WriteTransaction&)> body) override;
     ExtentRef append(std::span<Payload> payloads) override;
     void entering(const ExtentRef& appended) override { run_entered_.push_back(appended); }

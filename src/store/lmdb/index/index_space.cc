@@ -141,6 +141,7 @@ IndexSpace::Pinned IndexSpace::pinned()
 {
     Pinned found;
     found.reader = oldest_reader(map_.env());
+    if (found.reader.version == UINT64_MAX) return found; // nobody reads
     const FreeList list(map_.table(), map_.env());
     if (!list || found.reader.version >= list.version()) return found;
     std::uint64_t free = 0;
@@ -156,7 +157,7 @@ IndexSpace::Pinned IndexSpace::pinned()
 
 void IndexSpace::look_at_readers(std::uint64_t last_page)
 {
-    free_dead_slots(map_.env());
+    if (look_at_page_.load() != 0) free_dead_slots(map_.env()); // else the opening just did
     const Pinned now = pinned();
     // A small bound is looked for in small steps.
     std::uint64_t step = std::max(least_step, last_page * file_.page_size() / 8);
