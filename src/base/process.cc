@@ -1,15 +1,16 @@
 #include "base/process.h"
 
+#include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <climits>
 #include <csignal>
 #include <cstdlib>
+#include <fcntl.h>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
-#include <sstream>
+#include <string_view>
 #include <unistd.h>
-#include <vector>
 
 namespace stepstore {
 
@@ -47,18 +48,31 @@ struct ProcessState {
 
 std::optional<ProcessState> state_of(std::uint64_t process)
 {
-    std::ifstream file("/proc/" + std::to_string(process) + "/stat");
-    std::string line;
-    if (!std::getline(file, line)) return std::nullopt;
+    const int fd = ::open(("/proc/" + std::to_string(process) + "/stat").c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return std::nullopt;
+    char text[2048]; // more than 52 numbers and a name of 63 bytes
+    const ssize_t length = ::read(fd, text, sizeof text);
+    ::close(fd);
+    std::string_view rest(text, static_cast<std::size_t>(std::max<ssize_t>(length, 0)));
     // Its second field is a name in parentheses, which may hold anything. The fields are counted from 1:
     // proc(5).
-    const std::size_t name_end = line.rfind(')');
-    if (name_end == std::string::npos) return std::nullopt;
+    const std::size_t name_end = rest.rfind(')');
+    if (name_end == std::string_view::npos) return std::nullopt;
+    rest.remove_prefix(name_end + 1);
     constexpr std::size_t first = 3, threads = 20 - first, started = 22 - first;
-    std::istringstream rest(line.substr(name_end + 1));
-    const std::vector<std::string> fields(std::istream_iterator<std::string>(rest), {});
-    if (fields.size() <= started) return std::nullopt;
-    return ProcessState{fields[0][0], std::stoull(fields[threads]), std::stoull(fields[started])};
+    std::string_view fields[started + 1];
+    for (std::string_view& field : fields) {
+        rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
+        field = rest.substr(0, rest.find(' '));
+        rest.remove_prefix(field.size());
+    }
+    ProcessState state{fields[0].empty() ? '\0' : fields[0].front(), 0, 0};
+    const auto read_number = [](std::string_view field, std::uint64_t& into) {
+        return std::from_chars(field.data(), field.data() + field.size(), into).ec == std::errc();
+    };
+    if (!read_number(fields[threads], state.threads) || !read_number(fields[started], state.started))
+        return std::nullopt;
+    return state;
 }
 
 } // namespace
