@@ -21,20 +21,21 @@ public:
     template <class T>
     void fixed(T value)
     {
-        const std::size_t at = to_.size();
-        to_.resize(at + sizeof(T));
-        store_little(to_.data() + at, value);
+        if constexpr (sizeof(T) == 1) {
+            to_.push_back(static_cast<std::byte>(value));
+        } else {
+            std::byte stored[sizeof(T)];
+            store_little(stored, value);
+            append(stored, sizeof(T));
+        }
     }
     void varint(std::uint64_t value)
     {
-        std::byte encoded[10];
-        std::size_t length = 0;
         while (value >= 0x80) {
-            encoded[length++] = static_cast<std::byte>(value | 0x80);
+            to_.push_back(static_cast<std::byte>(value | 0x80));
             value >>= 7;
         }
-        encoded[length++] = static_cast<std::byte>(value);
-        append(encoded, length);
+        to_.push_back(static_cast<std::byte>(value));
     }
     void bytes(Bytes bytes) { append(bytes.data(), bytes.size()); }
     void text(std::string_view text)
@@ -45,12 +46,10 @@ public:
     std::size_t size() const { return to_.size(); }
 
 private:
-    void append(const std::byte* from, std::size_t length)
+    // Not inlined: GCC 12 then warns of bytes beyond an empty vector.
+    [[gnu::noinline]] void append(const std::byte* from, std::size_t length)
     {
-        if (length == 0) return;
-        const std::size_t at = to_.size();
-        to_.resize(at + length);
-        std::memcpy(to_.data() + at, from, length);
+        to_.insert(to_.end(), from, from + length);
     }
 
     std::vector<std::byte>& to_;
