@@ -162,6 +162,43 @@ TEST_P(Contradictions, OfWhatWasToldBeforeTheFirstStepAreFound)
     expect_steps(0);
 }
 
+// In the first step the ranks have nothing to learn from each other: one says the beginning of what the
+// others say. Later the one that said less says the rest, otherwise.
+TEST_P(Contradictions, OfWhatOnlyOthersSaidBeforeAreFound)
+{
+    for (const int less : {0, 1, 2}) {
+        std::vector<std::string> told(ranks);
+        run_ranks(ranks, [&](std::shared_ptr<Communicator> communicator) {
+            const int rank = communicator->rank();
+            Writer writer(location, options_of(GetParam()), communicator);
+            const double value = 1;
+            writer.begin_step();
+            put_good(writer, rank);
+            if (rank != less)
+                writer.put_value(writer.define("y", Type::float64, ShapeKind::global_value), &value);
+            writer.end_step();
+            communicator->max(0); // all have said it
+            writer.begin_step();
+            put_good(writer, rank);
+            if (rank == less)
+                writer.put_value(writer.define("y", Type::int64, ShapeKind::global_value), &value);
+            std::string& text = told[static_cast<std::size_t>(rank)];
+            try {
+                writer.end_step();
+            } catch (const Error& error) {
+                text = error.what();
+            }
+            try {
+                writer.close();
+            } catch (const Error& error) { // who has ended a step that is not kept
+                text += error.what();
+            }
+        });
+        expect_told({told[static_cast<std::size_t>(less)]}, {"'y'", "int64", "float64"});
+        expect_steps(1);
+    }
+}
+
 TEST_P(Contradictions, DoNotKeepTheStreamFromBeingAppendedTo)
 {
     const Put array{Type::float64, ShapeKind::global_array, {4}};

@@ -4,6 +4,7 @@
 #include "base/wire.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace stepstore::steps {
 
@@ -13,7 +14,9 @@ constexpr std::uint32_t agreed_magic = 0x47415353; // "SSAG"
 constexpr std::size_t rank_at = 12;                // after magic and step
 constexpr std::size_t claims_at = 16;
 
-std::vector<std::byte> encode(std::uint64_t step, std::uint32_t rank, const std::vector<Claim>& claims)
+// ends: where each claim ends.
+std::vector<std::byte> encode(std::uint64_t step, std::uint32_t rank, const std::vector<Claim>& claims,
+                              std::vector<std::size_t>* ends = nullptr)
 {
     std::vector<std::byte> bytes;
     WireWriter to(bytes);
@@ -25,15 +28,17 @@ std::vector<std::byte> encode(std::uint64_t step, std::uint32_t rank, const std:
         to.varint(claim.shape.size());
         for (const std::uint64_t extent : claim.shape)
             to.varint(extent);
+        if (ends != nullptr) ends->push_back(bytes.size());
     }
     return bytes;
 }
 
-// Whether another rank's entry is what this rank would put.
-bool same_but_rank(Bytes one, Bytes other)
+// Whether an entry is another one's beginning, whichever ranks say it.
+bool begins(Bytes entry, Bytes whole)
 {
-    return one.size() == other.size() && std::ranges::equal(one.first(rank_at), other.first(rank_at)) &&
-           std::ranges::equal(one.subspan(claims_at), other.subspan(claims_at));
+    return claims_at <= entry.size() && entry.size() <= whole.size() &&
+           std::ranges::equal(entry.first(rank_at), whole.first(rank_at)) &&
+           std::ranges::equal(entry.subspan(claims_at), whole.subspan(claims_at, entry.size() - claims_at));
 }
 
 // Of a local array only the number of dimensions is shared.
@@ -121,15 +126,27 @@ void Agreement::learn(Bytes entry, std::uint64_t step)
 void Agreement::settle(std::uint64_t step, std::vector<Claim> claims)
 {
     std::erase_if(claims, [&](const Claim& one) { return is_agreed(step, one); });
+    if (claims.empty()) return;
     const auto drop_what_is_said = [&] {
         std::erase_if(claims, [&](const Claim& one) { return is_said(step, one); });
     };
+    for (const auto& entry : std::exchange(unlearned_, {}))
+        learn(entry, step);
     drop_what_is_said();
     while (!claims.empty()) {
-        const std::vector<std::byte> mine = encode(step, rank_, claims);
+        std::vector<std::size_t> ends;
+        const std::vector<std::byte> mine = encode(step, rank_, claims, &ends);
         ++requests_;
-        if (const auto entry = log_.read_next()) {
-            if (same_but_rank(*entry, mine)) return;
+        if (auto entry = log_.read_next()) {
+            if (begins(mine, *entry)) { // all of mine, and maybe more
+                if (entry->size() > mine.size()) unlearned_.push_back(std::move(*entry));
+                return;
+            }
+            const auto end = begins(*entry, mine) ? std::ranges::find(ends, entry->size()) : ends.end();
+            if (end != ends.end()) { // nothing but the first of mine
+                claims.erase(claims.begin(), claims.begin() + (end - ends.begin()) + 1);
+                continue;
+            }
             learn(*entry, step);
             drop_what_is_said();
             continue;

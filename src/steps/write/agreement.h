@@ -9,6 +9,8 @@
 //    another rank was faster, it goes on reading.
 // 3. Where an entry differs, the rank gives up its step before its metadata is stored. So the step never
 //    becomes whole.
+// Most ranks say the same in the same order. So an entry is first compared byte by byte: where one is the
+// beginning of the other, its claims are not looked up by their names.
 // So one of two ranks that contradict each other is in the log, and the other one finds it there, however far
 // apart they are. Ranks that say the same cost one put, and a get each; a step that brings nothing new costs
 // nothing.
@@ -64,6 +66,7 @@ private:
     std::uint32_t rank_;
     std::uint64_t requests_ = 0;
     std::unordered_map<std::string, Known> known_;
+    std::vector<std::vector<std::byte>> unlearned_; // entries that say more than what this rank asked for
     std::uint64_t first_step_ = 0;
     std::unordered_map<std::string, Claim> agreed_; // by all ranks, before the first step
 };
