@@ -9,9 +9,11 @@
 
 namespace stepstore {
 
-namespace {
+namespace detail {
+constinit std::atomic<std::uint64_t> process_generation{1};
+}
 
-std::atomic<std::uint64_t> generation{1};
+namespace {
 
 struct Guards {
     std::array<std::mutex, static_cast<std::size_t>(ForkLock::count)> locks;
@@ -41,7 +43,7 @@ void after_fork()
 
 void after_fork_in_child()
 {
-    generation.fetch_add(1, std::memory_order_relaxed);
+    detail::process_generation.fetch_add(1, std::memory_order_relaxed);
     for (const int fd : guards().locked_files)
         close(fd);
     guards().locked_files.clear();
@@ -51,11 +53,6 @@ void after_fork_in_child()
 const bool handlers_installed = pthread_atfork(before_fork, after_fork, after_fork_in_child) == 0;
 
 } // namespace
-
-std::uint64_t process_generation() noexcept
-{
-    return generation.load(std::memory_order_relaxed);
-}
 
 std::mutex& held_over_fork(ForkLock which) noexcept
 {

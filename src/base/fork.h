@@ -5,13 +5,21 @@
 // Threads: any. Errors: none.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 
 namespace stepstore {
 
+namespace detail {
+extern std::atomic<std::uint64_t> process_generation; // written in a child that begins
+}
+
 // Differs between a process and its forked children. Cheap: one load.
-std::uint64_t process_generation() noexcept;
+inline std::uint64_t process_generation() noexcept
+{
+    return detail::process_generation.load(std::memory_order_relaxed);
+}
 
 // Locks of this library that are held over every fork, so that no child begins with one locked by a thread
 // that it does not have. In the order in which they nest. They are never destroyed.

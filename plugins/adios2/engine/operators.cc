@@ -78,21 +78,7 @@ std::shared_ptr<core::Operator> operator_for(core::VariableBase* variable, core:
     }
 }
 
-// StoreStatsOnly, which counts where there is no operator, as in BP5.
-bool leaves_data_out(const core::VariableBase& variable)
-{
-    return !stores_data(variable) && variable.m_Type != adios2::DataType::Struct;
-}
-
 } // namespace
-
-const void* identity_of_operator(const core::VariableBase& variable)
-{
-    const auto& operations = variable.m_Operations;
-    if (operations.empty()) return leaves_data_out(variable) ? &variable : nullptr;
-    return operations.front()->m_TypeEnum == core::Operator::COMPRESS_NULL ? nullptr
-                                                                           : operations.front().get();
-}
 
 std::shared_ptr<steps::BlockOperator> operator_of(const core::VariableBase& variable,
                                                   const std::string& engine_name, steps::Order order)
@@ -137,11 +123,6 @@ void undo_operator(const core::VariableBase* variable, const std::string& engine
 }
 
 #else
-
-const void* identity_of_operator(const adios2::core::VariableBase&)
-{
-    return nullptr;
-}
 
 std::shared_ptr<steps::BlockOperator> operator_of(const adios2::core::VariableBase&, const std::string&,
                                                   steps::Order)

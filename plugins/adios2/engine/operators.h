@@ -3,13 +3,32 @@
 // Threads: that of the engine. Errors: -DER_NOTSUPPORTED, -DER_CSUM, -DER_MISC with ADIOS2's own text.
 #pragma once
 
-#include "adios_types.h"
+#include "core_api.h"
 #include "steps/block_operator.h"
 
 namespace stepstore::adios {
 
+#ifdef STEPSTORE_ADIOS2_CORE
+// StoreStatsOnly, which counts where there is no operator, as in BP5.
+inline bool leaves_data_out(const adios2::core::VariableBase& variable)
+{
+    return !stores_data(variable) && variable.m_Type != adios2::DataType::Struct;
+}
+
 // Changes when the variable's operator does; nullptr: it has none, or `null`. StoreStatsOnly is one here.
-const void* identity_of_operator(const adios2::core::VariableBase& variable);
+inline const void* identity_of_operator(const adios2::core::VariableBase& variable)
+{
+    const auto& operations = variable.m_Operations;
+    if (operations.empty()) return leaves_data_out(variable) ? &variable : nullptr;
+    return operations.front()->m_TypeEnum == adios2::core::Operator::COMPRESS_NULL ? nullptr
+                                                                                   : operations.front().get();
+}
+#else
+inline const void* identity_of_operator(const adios2::core::VariableBase&)
+{
+    return nullptr;
+}
+#endif
 // Of a variable where that is not nullptr. -DER_NOTSUPPORTED: it has several.
 std::shared_ptr<steps::BlockOperator> operator_of(const adios2::core::VariableBase& variable,
                                                   const std::string& engine_name, steps::Order order);

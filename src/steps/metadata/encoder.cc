@@ -75,17 +75,22 @@ VariableId Encoder::define(std::string_view name, Type type, ShapeKind kind,
                            std::shared_ptr<const Structure> structure)
 {
     Variable now{std::string(name), type, kind, std::move(structure)};
-    if (const auto found = by_name_.find(now.name); found != by_name_.end()) {
-        require_alike(variables_[found->second].variable, now);
-        return found->second;
-    }
-    if (const auto found = expected_.find(now.name); found != expected_.end())
-        require_alike(found->second, now);
-    require_storable(now);
     const auto id = static_cast<VariableId>(variables_.size());
+    const auto [named, is_new] = by_name_.try_emplace(now.name, id);
+    if (!is_new) {
+        require_alike(variables_[named->second].variable, now);
+        return named->second;
+    }
+    try {
+        if (const auto found = expected_.find(now.name); found != expected_.end())
+            require_alike(found->second, now);
+        require_storable(now);
+    } catch (...) {
+        by_name_.erase(named);
+        throw;
+    }
     definitions_.variable(now);
     structures_ |= now.structure != nullptr;
-    by_name_.emplace(now.name, id);
     const auto size = static_cast<std::uint32_t>(stepstore::steps::element_size(now));
     variables_.push_back({std::move(now), size, 0, 0, {}});
     return id;
@@ -123,7 +128,7 @@ bool Encoder::follow(const PlanEntry& entry, DimsView shape, DimsView start, Dim
     if (followed_ == following_->entries.size()) return false;
     const PlanEntry& planned = following_->entries[followed_];
     if (planned.variable != entry.variable || planned.flags != entry.flags ||
-        !has_geometry(planned, following_->dims.data() + planned.dims_at, {shape, start, count}))
+        !has_geometry(planned, {shape, start, count}))
         return false;
     ++followed_;
     return true;
@@ -437,6 +442,7 @@ DimsView Encoder::claimed_shape(const PlanEntry& entry, const std::vector<std::u
 std::vector<Claim> Encoder::new_claims()
 {
     std::vector<Claim> claims;
+    claims.reserve(variables_.size() - claimed_variables_);
     const bool as_before = plan_step_ == claimed_plan_ && !overrides_ && !claimed_overrides_;
     if (!as_before) {
         const auto& dims = following_ ? following_->dims : dims_;

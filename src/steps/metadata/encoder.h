@@ -43,35 +43,40 @@ public:
     std::uint32_t add_block(VariableId id, DimsView shape, DimsView start, DimsView count,
                             std::uint64_t bytes, bool placed = false);
     // add_block() for what is most often the next: the block that the step before put there, and that was
-    // checked then. entry == none: it is not, or it is to be placed.
+    // checked then. entry == none: it is not, it is to be placed, or it is a single element.
     static constexpr std::uint32_t none = UINT32_MAX;
     struct Next {
         std::uint32_t entry = none;
-        bool element = false; // a single one: see set_element()
         Type type = Type::float64;
-        std::uint64_t bytes = 0; // of the others
+        std::uint64_t bytes = 0;
     };
     Next next_block(VariableId id, const BlockGeometry& block, bool placed)
     {
+        constexpr std::uint8_t others = entry_is_value | entry_is_placed | entry_is_inline;
         Next next;
-        if (following_ == nullptr || followed_ == following_->entries.size()) return next;
-        const PlanEntry& planned = following_->entries[followed_];
-        if (planned.variable != id || (planned.flags & (entry_is_value | entry_is_placed)) != 0) return next;
-        next.element = (planned.flags & entry_is_inline) != 0;
-        if (!next.element && (placed || placing_)) return next;
-        if (!has_geometry(planned, following_->dims.data() + planned.dims_at, block)) return next;
-        if (next.element) {
-            singles_ = true;
-        } else {
-            const Known& known = variables_[id];
-            next.type = known.variable.type;
-            next.bytes = known.size;
-            for (const std::uint64_t extent : block.count)
-                next.bytes *= extent;
-            data_length_ += next.bytes;
-        }
+        if (placed || placing_) return next;
+        const PlanEntry* planned = next_entry(id);
+        if (planned == nullptr || (planned->flags & others) != 0 || !has_geometry(*planned, block))
+            return next;
+        const Known& known = variables_[id];
+        next.type = known.variable.type;
+        next.bytes = known.size;
+        for (const std::uint64_t extent : block.count)
+            next.bytes *= extent;
+        data_length_ += next.bytes;
         next.entry = followed_++;
         return next;
+    }
+    // The same for a single element, which is set too. False: it is not the next.
+    bool set_next_element(VariableId id, const BlockGeometry& block, const std::byte* value)
+    {
+        const PlanEntry* planned = next_entry(id);
+        if (planned == nullptr || (planned->flags & entry_is_inline) == 0 || !has_geometry(*planned, block))
+            return false;
+        ++followed_;
+        singles_ = true;
+        copy_element(fixed_.data() + planned->fixed_at, value, variables_[id].size);
+        return true;
     }
     void set_element(std::uint32_t entry, const std::byte* value)
     {
@@ -82,14 +87,13 @@ public:
     // not.
     bool add_next_value(VariableId id, const void* value)
     {
-        if (following_ == nullptr || followed_ == following_->entries.size()) return false;
-        const PlanEntry& planned = following_->entries[followed_];
-        if (planned.variable != id || (planned.flags & entry_is_value) == 0) return false;
+        const PlanEntry* planned = next_entry(id);
+        if (planned == nullptr || (planned->flags & entry_is_value) == 0) return false;
         Known& known = variables_[id];
         if (known.size == 0) return false;
         known.entry = followed_++;
         known.stamp = stamp_;
-        copy_element(fixed_.data() + planned.fixed_at, value, known.size);
+        copy_element(fixed_.data() + planned->fixed_at, value, known.size);
         return true;
     }
     bool placing() const { return placing_; }
@@ -164,9 +168,18 @@ private:
         return {of.variable.type, of.variable.kind, of.size};
     }
     std::uint32_t add_entry(PlanEntry entry, DimsView shape, DimsView start, DimsView count);
-    static bool has_geometry(const PlanEntry& planned, const std::uint64_t* dims, const BlockGeometry& block)
+    // What the plan of the step before has next, if it is of this variable.
+    const PlanEntry* next_entry(VariableId id) const
+    {
+        if (following_ == nullptr || followed_ == following_->entries.size()) return nullptr;
+        const PlanEntry& planned = following_->entries[followed_];
+        return planned.variable == id ? &planned : nullptr;
+    }
+    // Of an entry of the plan that is followed.
+    bool has_geometry(const PlanEntry& planned, const BlockGeometry& block) const
     {
         const std::size_t n = planned.dimensions;
+        const std::uint64_t* dims = following_->dims.data() + planned.dims_at;
         const auto takes = [&](DimsView part, bool there) {
             if (part.size() != (there ? n : 0)) return false;
             for (const std::uint64_t extent : part)

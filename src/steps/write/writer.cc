@@ -72,12 +72,12 @@ void Writer::put(VariableId variable, const BlockGeometry& block, const void* da
 
 void Writer::put_value(VariableId variable, const void* value)
 {
-    impl_->put_value(variable, value, {}, false);
+    impl_->put_value(variable, value);
 }
 
 void Writer::put_string(VariableId variable, std::string_view value)
 {
-    impl_->put_value(variable, nullptr, value, true);
+    impl_->put_other_value(variable, nullptr, value, true);
 }
 
 std::span<std::byte> Writer::put_span(VariableId variable, DimsView shape, DimsView start, DimsView count,

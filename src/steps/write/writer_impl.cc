@@ -190,20 +190,19 @@ Writer::Impl::StoredAs& Writer::Impl::stored_as(VariableId id)
 void Writer::Impl::put(VariableId id, const BlockGeometry& block, const void* memory, Mode mode)
 {
     require_step("put");
-    if (memory != nullptr) {
-        const std::uint64_t at = data_end + encoder->data_length();
-        const Encoder::Next next = encoder->next_block(id, block, changes(id));
-        if (next.element && next.entry != Encoder::none)
-            return encoder->set_element(next.entry, static_cast<const std::byte*>(memory));
-        if (next.entry != Encoder::none)
-            return put_block({at, next.bytes, static_cast<const std::byte*>(memory), next.entry, next.type},
-                             id, mode);
-    }
-    put_other(id, block, memory, mode);
+    if (memory == nullptr || !encoder->set_next_element(id, block, static_cast<const std::byte*>(memory)))
+        put_other(id, block, memory, mode);
 }
 
 void Writer::Impl::put_other(VariableId id, const BlockGeometry& block, const void* memory, Mode mode)
 {
+    if (memory != nullptr) {
+        const std::uint64_t at = data_end + encoder->data_length();
+        const Encoder::Next next = encoder->next_block(id, block, changes(id));
+        if (next.entry != Encoder::none)
+            return put_block({at, next.bytes, static_cast<const std::byte*>(memory), next.entry, next.type},
+                             id, mode);
+    }
     const auto& [shape, start, count] = block;
     const Variable& variable = encoder->variable(id);
     const std::uint64_t number = check_block(id, shape, start, count);
@@ -298,10 +297,15 @@ std::span<std::byte> Writer::Impl::put_from_staying(VariableId id, const BlockGe
     return room;
 }
 
-void Writer::Impl::put_value(VariableId id, const void* value, std::string_view text, bool is_text)
+void Writer::Impl::put_value(VariableId id, const void* value)
 {
     require_step("put");
-    if (value != nullptr && encoder->add_next_value(id, value)) return;
+    if (value == nullptr || !encoder->add_next_value(id, value)) put_other_value(id, value, {}, false);
+}
+
+void Writer::Impl::put_other_value(VariableId id, const void* value, std::string_view text, bool is_text)
+{
+    require_step("put");
     const Variable& variable = encoder->variable(id);
     if (!is_value(variable.kind))
         throw Error(-DER_INVAL, name_of_put(variable) + "it is a " + std::string(name_of(variable.kind)) +

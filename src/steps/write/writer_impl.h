@@ -32,7 +32,10 @@ public:
     void put_from(VariableId id, const BlockGeometry& block, const MinMax* extremes, Fetch fetch);
     std::span<std::byte> put_from_staying(VariableId id, const BlockGeometry& block, const MinMax* extremes,
                                           Fetch fetch);
-    void put_value(VariableId id, const void* value, std::string_view text, bool is_text);
+    void put_value(VariableId id, const void* value);
+    // Not what the step before put there, or a text.
+    [[gnu::noinline]] void put_other_value(VariableId id, const void* value, std::string_view text,
+                                           bool is_text);
     void perform_puts(bool spans);
     void write_puts(bool spans); // with async_write beside the program
     void end_part();
@@ -106,8 +109,9 @@ private:
         if (told) told->announce(opened.location.stream);
     }
     [[noreturn]] void refuse_outside(const char* what) const;
-    // Not what the step before put there.
-    void put_other(VariableId id, const BlockGeometry& block, const void* memory, Mode mode);
+    // Not the element that the step before put there.
+    [[gnu::noinline]] void put_other(VariableId id, const BlockGeometry& block, const void* memory,
+                                     Mode mode);
     void put_block(const DataPuts::Block& block, VariableId id, Mode mode);
     bool know_extremes(const DataPuts::Block& block, const MinMax* extremes);
     void take_or_lose(VariableId id, FunctionRef<void()> work);
