@@ -85,11 +85,11 @@ VariableId Encoder::define(std::string_view name, Type type, ShapeKind kind,
         if (const auto found = expected_.find(now.name); found != expected_.end())
             require_alike(found->second, now);
         require_storable(now);
+        definitions_.variable(now);
     } catch (...) {
         by_name_.erase(named);
         throw;
     }
-    definitions_.variable(now);
     structures_ |= now.structure != nullptr;
     const auto size = static_cast<std::uint32_t>(stepstore::steps::element_size(now));
     variables_.push_back({std::move(now), size, 0, 0, {}});
