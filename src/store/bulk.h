@@ -62,8 +62,7 @@ public:
         now_ = length;
         most_ = std::max(most_, length);
     }
-    std::uint64_t bytes() const { return now_; }
-    // After the last run: what is left of earlier ones becomes zero. Other bytes behind the value stay.
+    // After the last run: what is left of earlier ones becomes zero. Other bytes after the value stay.
     void clear_rest(const Scattered& room) const
     {
         if (most_ > now_) room.zero(now_, most_ - now_);

@@ -1,4 +1,4 @@
-// A caller's room for a value: what is behind the value in it, while another thread replaces the value. Users
+// A caller's room for a value: what comes after the value in it, while another thread replaces it. Users
 // give cleared memory and take what comes back for a text that ends with a zero.
 #include "store/user_attributes.h"
 #include "support/store_fixture.h"
@@ -36,7 +36,7 @@ protected:
             const auto end = memory.begin() + static_cast<std::ptrdiff_t>(filled);
             EXPECT_EQ(std::count(memory.begin(), end, std::byte{'v'}), static_cast<std::ptrdiff_t>(filled));
             EXPECT_EQ(std::count(end, memory.end(), std::byte{0}), memory.end() - end)
-                << "behind a value of " << filled << " bytes";
+                << "after a value of " << filled << " bytes";
         }
         over = true;
         writer.join();
